@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -60,7 +61,7 @@ func parsePlainAnchor(text string) (Anchor, error) {
 	if len(parts) != 3 {
 		return Anchor{}, errors.New("it needs the three parts kind:pubkey:identifier")
 	}
-	kind, err := strconv.ParseUint(parts[0], 10, 32)
+	kind, err := strconv.ParseUint(parts[0], 10, 16)
 	if err != nil {
 		return Anchor{}, errors.New("its first part must be a kind number")
 	}
@@ -71,9 +72,15 @@ func parsePlainAnchor(text string) (Anchor, error) {
 	return Anchor{Kind: int(kind), PubKey: pubkey, Identifier: parts[2]}, nil
 }
 
+// maxAddress is far above the longest naddr that names a listing and some relays.
+const maxAddress = 5000
+
 // decodeAddress guards the library's decoder, which panics on a kind field of
 // fewer than four bytes (spec 82 §10.5).
 func decodeAddress(naddr string) (anchor Anchor, err error) {
+	if len(naddr) > maxAddress {
+		return Anchor{}, errors.New("it is longer than any address")
+	}
 	defer func() {
 		if problem := recover(); problem != nil {
 			anchor, err = Anchor{}, fmt.Errorf("its fields are malformed: %v", problem)
@@ -84,7 +91,7 @@ func decodeAddress(naddr string) (anchor Anchor, err error) {
 		return Anchor{}, err
 	}
 	entity, ok := value.(nostr.EntityPointer)
-	if !ok || !utf8.ValidString(entity.Identifier) {
+	if !ok || entity.Kind > math.MaxUint16 || !utf8.ValidString(entity.Identifier) {
 		return Anchor{}, errors.New("it names no addressable event")
 	}
 	return Anchor{Kind: entity.Kind, PubKey: entity.PublicKey, Identifier: entity.Identifier}, nil

@@ -43,7 +43,9 @@ func TestParseAnchorRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "Garden room", "30402", "30402:" + author, "x:" + author + ":a", "-1:" + author + ":a",
 		"30402:" + author[:62] + ":a", "30402:" + author + "00:a", "30402:" + strings.Repeat("z", 64) + ":a",
-		"naddr1", "naddr1qqqq", "nostr:", "99999999999:" + author + ":a",
+		"naddr1", "naddr1qqqq", "nostr:", "65536:" + author + ":a", "99999999999:" + author + ":a",
+		"nostr:nostr:naddr1qvzqqqrkcgpzq7d7vel0nh9m4326qc54e6rskpczn07dktww9rv4nu5ptvt0s9ucqq9kwctjv3jkuttjdahk6v0uw5y",
+		"naddr1" + strings.Repeat("q", 10_000),
 		"npub1d4k24sjg47t0dta8lyz025p98g8naul44gh7dqu2jkepv6g5dr3q97c7ha",
 		naddr(t, []byte{0, 1, 'a', 3, 1, 0}),                                               // kind of one byte: the library panics
 		naddr(t, []byte{0, 1, 'a'}),                                                        // neither author nor kind

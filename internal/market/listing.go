@@ -2,6 +2,7 @@ package market
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,6 +156,11 @@ const (
 	Resort    ListingType = "resort"
 )
 
+// ListingTypes returns all of them, in the order messages name them.
+func ListingTypes() []ListingType {
+	return []ListingType{Room, House, Apartment, Villa, Hotel, Hostel, Resort}
+}
+
 // ParseListingType reads the word in any case; another one is
 // invalid_listing_type.
 func ParseListingType(text string) (ListingType, error) {
@@ -166,13 +172,7 @@ func ParseListingType(text string) (ListingType, error) {
 	return word, nil
 }
 
-func (t ListingType) known() bool {
-	switch t {
-	case Room, House, Apartment, Villa, Hotel, Hostel, Resort:
-		return true
-	}
-	return false
-}
+func (t ListingType) known() bool { return slices.Contains(ListingTypes(), t) }
 
 func (f ListingFields) firstRecurring() money.Frequency {
 	for _, price := range f.Prices {

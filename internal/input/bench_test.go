@@ -1,0 +1,27 @@
+package input
+
+import (
+	"strings"
+	"testing"
+)
+
+func BenchmarkTextListOfAnchors(b *testing.B) {
+	anchor := "30402:" + pubkeyA + ":garden-room"
+	raw := []byte(`{"anchors":["` + anchor + strings.Repeat(`","`+anchor, 19) + `"]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := NewReader(raw)
+		if anchors := r.Property("anchors", "anchor").Required().Anchors(); len(anchors) != 20 {
+			b.Fatal(r.Err())
+		}
+	}
+}
+
+func BenchmarkDateTime(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, reason := parseDateTime("2026-05-04T00:00:00Z"); reason != "" {
+			b.Fatal(reason)
+		}
+	}
+}
