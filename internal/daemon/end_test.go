@@ -155,8 +155,9 @@ func TestSignalAnswersWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := newBlocker()
 	p := newPeer(t, &product{call: b.call}, withLimits(daemon.Limits{Slots: 1, Stop: patience}))
-	p.send(callLine(1, "x"), callLine(2, "y"))
+	p.send(callLine(1, "x"), callLine(2, "y"), cancelLine("c", `"nobody"`))
 	b.awaitStart(t)
+	p.next() // the second has arrived
 	p.cancel(context.Canceled)
 	for id, f := range p.nextFrames(2) {
 		if f.failure(t) != "request_cancelled" {
