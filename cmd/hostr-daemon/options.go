@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/secrets"
+)
+
+// Options are shared by all commands. The variables of Config and of the private keys
+// are read by the packages that use them.
+type Options struct {
+	Stdio bool   `negatable:"" default:"true" help:"Accepted for compatibility; requests always come over stdin."`
+	Env   string `default:"production" env:"HOSTR_DAEMON_ENV" placeholder:"NAME" help:"Environment: development, test, staging or production."`
+	Relay string `env:"HOSTR_DAEMON_RELAY" placeholder:"URL" help:"Use this relay in place of the environment's relays."`
+	// Not the bridge's HOSTR_DAEMON_STATE_DIR: the bridge hands that on as an option,
+	// or, with options of its own, means the daemon to stay where it was.
+	StateDir string `env:"HOSTR_STATE_DIR" placeholder:"DIR" help:"Where database and secrets lie (default ~/.hostr-cli)."`
+	Config   string `placeholder:"FILE" help:"JSON file that overrides facts of the environment ($$HOSTR_DAEMON_CONFIG)."`
+
+	AllowInsecureFileSecrets bool   `negatable:"" help:"Permit private keys in a plain file (mode 0600) in the state directory ($$HOSTR_CLI_ALLOW_INSECURE_STORAGE=1). Signing in is to come: so far only the doctor looks at this."`
+	SecretsKeyFile           string `placeholder:"FILE" help:"Keep private keys in a file encrypted with the key in FILE ($$HOSTR_DAEMON_SECRETS_KEY_FILE). So far only the doctor looks at this."`
+	AllowLocalImages         bool   `negatable:"" help:"Listing images may name files of this machine. Creating listings is to come: so far without effect."`
+	AllowPrivateImageHosts   bool   `negatable:"" help:"Listing images may be fetched from private addresses. So far without effect."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// environment is what the environment is made of.
+func (o *Options) environment() environment.Options {
+	return environment.Options{Name: o.Env, Relay: o.Relay, ConfigFile: o.Config, Getenv: os.Getenv}
+}
+
+// secrets is where private keys may rest.
+func (o *Options) secrets() secrets.Options {
+	return secrets.Options{AllowPlainFile: o.AllowInsecureFileSecrets, KeyFile: o.SecretsKeyFile, Getenv: os.Getenv}
+}
+
+// dropBlankVariables makes a variable without a value one that is not set: whoever
+// starts us may pass on what it does not have. A blank option stays a mistake.
+func dropBlankVariables(model *kong.Application) {
+	for _, flag := range model.Flags {
+		for _, name := range flag.Envs {
+			if strings.TrimSpace(os.Getenv(name)) == "" {
+				_ = os.Unsetenv(name) // fails for impossible names only
+			}
+		}
+	}
+}
+
+// positionalsLast moves words that are no options behind the options, since options
+// count wherever they stand: the bridge puts a stray path first (spec 10 §1.1), and
+// people mix the two. Only the first word can be a command. An option at the end that
+// lacks its value must not get a word for one.
+func positionalsLast(model *kong.Application, arguments []string) []string {
+	line := split(arguments, takingValues(model))
+	var ordered []string
+	if len(line.words) > 0 && isCommand(model, line.words[0]) {
+		ordered, line.words = line.words[:1:1], line.words[1:]
+	}
+	if line.incomplete {
+		return append(append(ordered, line.words...), line.options...)
+	}
+	ordered = append(ordered, line.options...)
+	if line.ended {
+		ordered = append(ordered, "--")
+	}
+	return append(ordered, line.words...)
+}
+
+// arguments is a command line taken apart.
+type arguments struct {
+	options, words []string
+	// ended is set by "--", behind which everything is a word.
+	ended bool
+	// incomplete is set when the last option lacks its value.
+	incomplete bool
+}
+
+func split(all []string, takesValue map[string]bool) arguments {
+	var line arguments
+	for i := 0; i < len(all); i++ {
+		argument := all[i]
+		switch {
+		case argument == "--":
+			line.ended = true
+			line.words = append(line.words, all[i+1:]...)
+			return line
+		case argument == "-" || !strings.HasPrefix(argument, "-"):
+			line.words = append(line.words, argument)
+			continue
+		}
+		line.options = append(line.options, argument)
+		if takesValue[argument] {
+			i++
+			if line.incomplete = i == len(all); !line.incomplete {
+				line.options = append(line.options, all[i])
+			}
+		}
+	}
+	return line
+}
+
+// takingValues are the options, of all commands, whose value may be the next word.
+func takingValues(model *kong.Application) map[string]bool {
+	flags := slices.Clone(model.Flags)
+	for _, command := range model.Children {
+		flags = append(flags, command.Flags...)
+	}
+	takesValue := make(map[string]bool, len(flags))
+	for _, flag := range flags {
+		takesValue["--"+flag.Name] = !flag.IsBool()
+	}
+	return takesValue
+}
+
+func isCommand(model *kong.Application, word string) bool {
+	return slices.ContainsFunc(model.Children, func(command *kong.Node) bool { return command.Name == word })
+}

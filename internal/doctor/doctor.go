@@ -1,0 +1,178 @@
+// Package doctor finds out what works from this machine: the override file, the state
+// directory, the place for private keys, and each outside system of the environment.
+// It asks each one real question, all at the same time, and times the answer.
+//
+// It opens the state directory as the daemon would; beyond that it changes nothing
+// and signs nothing. It must never show a key that an address may hold.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/runtime"
+	"hostr-daemon/internal/secrets"
+)
+
+// patience bounds each check.
+const patience = 10 * time.Second
+
+// State is what the doctor needs of a running daemon.
+type State interface {
+	// StateDir is the directory as resolved.
+	StateDir() (string, error)
+	// OpenState opens the state directory, or tells why it cannot be opened.
+	OpenState(ctx context.Context) error
+}
+
+// Config says what to examine.
+type Config struct {
+	// Environment has the addresses to try. Where EnvironmentError is set only its
+	// name counts, and no outside system is asked.
+	Environment      environment.Environment
+	EnvironmentError error
+	State            State
+	// Secrets say where private keys may rest. Directory and environment are filled in.
+	Secrets secrets.Options
+}
+
+// Finding is what one check found out.
+type Finding struct {
+	// Subject is what was checked, such as "relay"; Target is which one.
+	Subject, Target string
+	// Err is nil when it works; Detail then may tell more.
+	Err    error
+	Detail string
+	// Took is how long the check lasted.
+	Took time.Duration
+	// Optional marks parts without which the daemon still does its main work.
+	Optional bool
+}
+
+// check is one question to ask.
+type check struct {
+	subject, target string
+	optional        bool
+	run             func(ctx context.Context) (detail string, err error)
+}
+
+// Examine runs all checks side by side; the findings come in a fixed order. Outside
+// systems are asked with connections of the doctor's own, so that a state directory
+// that is taken hides none of them.
+func Examine(ctx context.Context, config Config) ([]Finding, error) {
+	checks := config.localChecks()
+	if config.EnvironmentError == nil {
+		reach, err := newReach(config.Environment)
+		if err != nil {
+			return nil, err
+		}
+		defer reach.close()
+		checks = append(checks, reach.checks(config.Environment)...)
+	}
+	findings := make([]Finding, len(checks))
+	var running sync.WaitGroup
+	for i, c := range checks {
+		running.Go(func() { findings[i] = examine(ctx, c) })
+	}
+	running.Wait()
+	return findings, nil
+}
+
+func examine(ctx context.Context, c check) Finding {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
+	defer cancel()
+	begin := time.Now()
+	detail, err := c.run(ctx)
+	return Finding{Subject: c.subject, Target: c.target, Optional: c.optional, Detail: detail, Err: err, Took: time.Since(begin)}
+}
+
+// localChecks are those of this machine.
+func (c Config) localChecks() []check {
+	dir, dirError := c.State.StateDir()
+	return []check{{
+		subject: "environment", target: c.Environment.Name,
+		run: func(context.Context) (string, error) { return "", c.EnvironmentError },
+	}, {
+		subject: "state directory", target: dir,
+		run: func(ctx context.Context) (string, error) {
+			if dirError != nil {
+				return "", dirError
+			}
+			return c.openState(ctx)
+		},
+	}, {
+		subject: "private keys", target: dir, optional: true,
+		run: func(ctx context.Context) (string, error) {
+			if dirError != nil {
+				return "", dirError
+			}
+			return c.checkSecrets(ctx, dir)
+		},
+	}}
+}
+
+// openState takes a directory in use for no fault: some daemon works with it.
+func (c Config) openState(ctx context.Context) (string, error) {
+	err := c.State.OpenState(ctx)
+	if coded := fault.From(err); coded != nil {
+		if _, held := coded.Details.(runtime.LockHolder); held {
+			return coded.Message, nil
+		}
+	}
+	return "", err
+}
+
+func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
+	options := c.Secrets
+	options.StateDir, options.Environment = dir, c.Environment.Name
+	store, err := secrets.Open(options)
+	if err != nil {
+		return "", err
+	}
+	if err := store.Check(ctx); err != nil {
+		return "", err
+	}
+	return string(store.Place().Kind), nil
+}
+
+// Report prints the findings as a table and tells whether the daemon can do its
+// main work. What outside systems say is printed as it came, on one line.
+func Report(out io.Writer, findings []Finding) (healthy bool, err error) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	healthy = true
+	for _, f := range findings {
+		verdict, detail := "ok", f.Detail
+		switch {
+		case f.Err != nil && f.Optional:
+			verdict, detail = "not now", message(f.Err)
+		case f.Err != nil:
+			verdict, detail = "FAILED", message(f.Err)
+			healthy = false
+		}
+		// Blanks of any kind in a cell would break the table.
+		detail = strings.Join(strings.Fields(detail), " ")
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d ms\t%s\n", f.Subject, f.Target, verdict, f.Took.Milliseconds(), detail)
+	}
+	conclusion := "hostr-daemon can do its main work from here."
+	if !healthy {
+		conclusion = "hostr-daemon cannot do its main work from here: mend what FAILED."
+	}
+	fmt.Fprintf(table, "\n%s\n", conclusion)
+	return healthy, table.Flush()
+}
+
+// message is what an error says, with what to do about it.
+func message(err error) string {
+	coded := fault.From(err)
+	if coded.Hint == "" {
+		return coded.Message
+	}
+	return coded.Message + " " + coded.Hint
+}

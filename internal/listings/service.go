@@ -1,0 +1,30 @@
+// Package listings is the use case around places to stay: finding, reading and,
+// in time, publishing them (spec 40). It is built for one session.
+//
+// It knows which questions to put to the relay and the geocoder. What a listing
+// is stands in package market; how a result looks stands in package actions.
+package listings
+
+import (
+	"context"
+
+	"github.com/nbd-wtf/go-nostr"
+
+	"hostr-daemon/internal/relay"
+)
+
+// Relays is what the service needs of a session's relay client.
+type Relays interface {
+	Query(ctx context.Context, filter nostr.Filter, options relay.QueryOptions) (relay.Answer, error)
+}
+
+// Service finds listings for one session.
+type Service struct {
+	relays Relays
+	cells  *Cells
+}
+
+// New returns the service of one session; cells is shared by all sessions.
+func New(relays Relays, cells *Cells) *Service {
+	return &Service{relays: relays, cells: cells}
+}

@@ -1,0 +1,210 @@
+package terminal
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tidwall/gjson"
+
+	"hostr-daemon/internal/actions"
+	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/money"
+	"hostr-daemon/internal/request"
+)
+
+// Result prints the outcome of an action.
+func Result(out io.Writer, outcome request.Outcome) error {
+	page := &strings.Builder{}
+	if err := data(page, outcome.Data); err != nil {
+		return err
+	}
+	if len(outcome.Warnings) > 0 {
+		page.WriteByte('\n')
+	}
+	if err := Print(out, page.String()); err != nil {
+		return err
+	}
+	return Warnings(out, outcome.Warnings)
+}
+
+// Warnings prints what makes a result less than it could be.
+func Warnings(out io.Writer, warnings []*fault.Error) error {
+	page := &strings.Builder{}
+	for _, warning := range warnings {
+		fmt.Fprintf(page, "%s\n", wrap("Note: "+warning.Message, ""))
+	}
+	return Print(out, page.String())
+}
+
+// Failure prints a coded error with what to do about it.
+func Failure(out io.Writer, err *fault.Error) error {
+	page := &strings.Builder{}
+	fmt.Fprintf(page, "%s\n", wrap(string(err.Code)+": "+err.Message, ""))
+	if err.Path != "" {
+		fmt.Fprintf(page, "%s\n", wrap("input: "+err.Path, "  "))
+	}
+	if err.Hint != "" {
+		fmt.Fprintf(page, "%s\n", wrap("hint: "+err.Hint, "  "))
+	}
+	if err.Retryable {
+		page.WriteString("  The same call may work later.\n")
+	}
+	return Print(out, page.String())
+}
+
+func data(page *strings.Builder, data any) error {
+	switch data := data.(type) {
+	case actions.ListingsResult:
+		listings(page, data)
+		return nil
+	case actions.ProfileLookupResult:
+		return profile(page, data)
+	case actions.SessionStatus:
+		sessionStatus(page, data)
+		return nil
+	case nil:
+		page.WriteString("Done.\n")
+		return nil
+	}
+	text, err := indented(data)
+	page.WriteString(text)
+	return err
+}
+
+func listings(page *strings.Builder, result actions.ListingsResult) {
+	if len(result.Listings) == 0 {
+		page.WriteString("No listings found.\n")
+		return
+	}
+	const indent = "    "
+	for i, listing := range result.Listings {
+		fmt.Fprintf(page, "%2d. %s\n", i+1, cmp.Or(excerpt(listing.Title), "(no title)"))
+		fmt.Fprintf(page, "%s\n", list(highlights(listing), indent))
+		if place := excerpt(listing.Location); place != "" {
+			fmt.Fprintf(page, "%s\n", wrap(place, indent))
+		}
+		if text := excerpt(listing.Description); text != "" {
+			fmt.Fprintf(page, "%s\n", wrap(text, indent))
+		}
+		if listing.Anchor != nil {
+			fmt.Fprintf(page, "%s%s\n", indent, oneLine(*listing.Anchor))
+		}
+		page.WriteByte('\n')
+	}
+	noun := "listings"
+	if len(result.Listings) == 1 {
+		noun = "listing"
+	}
+	fmt.Fprintf(page, "%d %s.\n", len(result.Listings), noun)
+}
+
+// highlights are what a guest looks at first.
+func highlights(listing market.ListingSummary) []string {
+	parts := []string{string(listing.Type)}
+	for _, price := range listing.Prices {
+		parts = append(parts, priceText(price))
+	}
+	specifications := listing.Specifications
+	for _, count := range []struct {
+		number int64
+		noun   string
+	}{{specifications.MaxGuests, "guests"}, {specifications.Bedrooms, "bedrooms"}, {specifications.Beds, "beds"}} {
+		if count.number > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", count.noun, count.number))
+		}
+	}
+	if listing.RentOrBuy == market.Buy && len(listing.Prices) > 0 {
+		parts = append(parts, "for sale")
+	}
+	if !listing.Active {
+		parts = append(parts, "not active")
+	}
+	return parts
+}
+
+func priceText(price money.PriceResult) string {
+	text := shortDecimal(price.Amount.Value) + " " + shortened(price.Amount.Denomination)
+	if price.Amount.Denomination == "BTC" && price.Amount.Decimals == 8 {
+		text = price.Amount.SmallestUnitValue + " sat"
+	}
+	if price.Frequency != money.OneTime {
+		text += " " + string(price.Frequency)
+	}
+	return text
+}
+
+// shortDecimal drops zeros at the end but two.
+func shortDecimal(value string) string {
+	whole, fraction, found := strings.Cut(value, ".")
+	if !found || len(fraction) <= 2 {
+		return value
+	}
+	return whole + "." + fraction[:2] + strings.TrimRight(fraction[2:], "0")
+}
+
+// profile prints what a person says of themselves, names and about first.
+func profile(page *strings.Builder, result actions.ProfileLookupResult) error {
+	if !result.Exists || result.Metadata == nil {
+		fmt.Fprintf(page, "No profile found for %s.\n", result.NPub)
+		return nil
+	}
+	metadata, err := json.Marshal(result.Metadata)
+	if err != nil {
+		return fmt.Errorf("writing the profile of %s: %w", result.NPub, err)
+	}
+	fields := gjson.ParseBytes(metadata)
+	for _, name := range []string{fields.Get("display_name").Str, fields.Get("name").Str} {
+		if name = excerpt(name); name != "" {
+			fmt.Fprintf(page, "%s\n", name)
+		}
+	}
+	fmt.Fprintf(page, "%s\n", result.NPub)
+	if about := strings.TrimSpace(fields.Get("about").Str); about != "" {
+		fmt.Fprintf(page, "\n%s\n", wrap(about, ""))
+	}
+	otherFields(page, fields)
+	return nil
+}
+
+// shownElsewhere are the fields that are not part of the list.
+var shownElsewhere = map[string]bool{
+	"name": true, "display_name": true, "about": true, // above it
+	"pubKey": true, "content": true, "updatedAt": true, "tags": true, // for programs
+}
+
+func otherFields(page *strings.Builder, fields gjson.Result) {
+	table := tabwriter.NewWriter(page, 0, 0, 2, ' ', 0)
+	first := true
+	fields.ForEach(func(key, value gjson.Result) bool {
+		text := excerpt(value.Str)
+		if shownElsewhere[key.Str] || value.Type != gjson.String || text == "" {
+			return true
+		}
+		if first {
+			page.WriteByte('\n')
+			first = false
+		}
+		fmt.Fprintf(table, "%s\t%s\n", shortened(key.Str), text)
+		return true
+	})
+	_ = table.Flush() // a strings.Builder takes everything
+}
+
+func sessionStatus(page *strings.Builder, status actions.SessionStatus) {
+	switch {
+	case !status.Authenticated || status.ActivePubkey == nil:
+		page.WriteString("Nobody is signed in. Searching listings and looking up profiles needs no account.\n")
+	case status.SignerOnline:
+		fmt.Fprintf(page, "Signed in as %s.\n", *status.ActivePubkey)
+	default:
+		fmt.Fprintf(page, "Signed in as %s, but the signer cannot be reached.\n", *status.ActivePubkey)
+	}
+	if status.Storage != nil {
+		fmt.Fprintf(page, "Secrets are kept under %s.\n", oneLine(status.Storage.Scope))
+	}
+}
