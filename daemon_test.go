@@ -7,6 +7,14 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	// What the daemon is built of: without these, go test would not know that its
+	// remembered results of these tests are stale.
+	_ "hostr-daemon/internal/actions"
+	_ "hostr-daemon/internal/daemon"
+	_ "hostr-daemon/internal/doctor"
+	_ "hostr-daemon/internal/logsink"
+	_ "hostr-daemon/internal/terminal"
 )
 
 var built struct {
@@ -59,7 +67,11 @@ func TestBridge(t *testing.T) {
 		}
 		t.Skip("node is not installed; the bridge test needs Node 18 or later")
 	}
-	command := exec.CommandContext(t.Context(), node, "--test", "test/bridge.test.mjs")
+	const script = "test/bridge.test.mjs"
+	if _, err := os.Stat(script); err != nil { // seen by go test, so that a change of it counts
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), node, "--test", script)
 	command.Env = append(os.Environ(), "HOSTR_DAEMON="+daemonBinary(t))
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("node --test: %v\n%s", err, out)

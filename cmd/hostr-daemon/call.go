@@ -36,7 +36,7 @@ func (c *callCommand) Run(options *Options) error {
 	}
 	ctx, stop := endOnSignal()
 	defer stop()
-	program, err := open(ctx, loaded, options)
+	program, err := open(ctx, loaded, options, nil)
 	if err != nil {
 		return err
 	}

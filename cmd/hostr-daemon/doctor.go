@@ -21,7 +21,7 @@ func (d *doctorCommand) Run(options *Options) error {
 	}
 	ctx, stop := endOnSignal()
 	defer stop()
-	program, err := open(ctx, loaded, options)
+	program, err := open(ctx, loaded, options, nil)
 	if err != nil {
 		return err
 	}

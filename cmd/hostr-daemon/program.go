@@ -23,9 +23,9 @@ type program struct {
 	sink *logsink.Sink
 }
 
-// open starts a daemon that opens its state in the background. The program must be
-// closed.
-func open(ctx context.Context, actionCatalog *catalog.Catalog, options *Options) (*program, error) {
+// open starts a daemon that opens its state in the background; notify, which may be
+// nil, takes its notifications. The program must be closed.
+func open(ctx context.Context, actionCatalog *catalog.Catalog, options *Options, notify func(method string, params any)) (*program, error) {
 	sink := newLogSink()
 	journal := newJournal(sink)
 	running, err := runtime.Start(ctx, runtime.Options{
@@ -33,6 +33,9 @@ func open(ctx context.Context, actionCatalog *catalog.Catalog, options *Options)
 		StateDir:    options.StateDir,
 		Logger:      journal.Level(partsLevel()),
 		RelayLogger: journal.Level(relayLevel()),
+		Journal:     journal,
+		Secrets:     options.secrets(),
+		Notify:      notify,
 		Version:     version,
 	})
 	if err != nil {

@@ -24,14 +24,16 @@ func (s *serveCommand) Run(options *Options) error {
 	failOnBrokenPipe()
 	ctx, stop := endOnSignal()
 	defer stop()
-	program, err := open(ctx, loaded, options)
+	// Set before it runs; nothing notifies before its first request.
+	var server *daemon.Daemon
+	program, err := open(ctx, loaded, options, func(method string, params any) { server.Notify(method, params) })
 	if err != nil {
 		return err
 	}
 	if isTerminal(os.Stdin) {
 		s.greet(program.runtime.EnvironmentName())
 	}
-	server := daemon.New(daemon.Config{
+	server = daemon.New(daemon.Config{
 		Product:     program.product,
 		Environment: program.runtime.EnvironmentName(),
 		Logger:      program.journal,

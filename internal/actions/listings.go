@@ -5,7 +5,6 @@ import (
 
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/market"
-	"hostr-daemon/internal/runtime"
 )
 
 // ListingsResult is the result of hostr.listings.search and .list (spec 40 §10).
@@ -15,8 +14,8 @@ type ListingsResult struct {
 	Listings []market.ListingSummary `json:"listings"`
 }
 
-func listingsSearch(ctx context.Context, session *runtime.Session, input ListingsSearchInput) (answer[ListingsResult], error) {
-	found, err := session.Listings.Search(ctx, listings.Criteria{
+func listingsSearch(ctx context.Context, caller caller, input ListingsSearchInput) (answer[ListingsResult], error) {
+	found, err := caller.services.Listings.Search(ctx, listings.Criteria{
 		Location: input.Location,
 		Market: market.SearchCriteria{
 			Query:     input.Query,

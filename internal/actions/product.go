@@ -8,12 +8,14 @@ package actions
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"hostr-daemon/catalog"
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/request"
 	"hostr-daemon/internal/runtime"
 )
@@ -57,14 +59,68 @@ func (p *Product) CallAction(ctx context.Context, call request.Action) (request.
 		return request.Outcome{}, fault.New(fault.AuthRequired,
 			"%s needs a signed-in account: sign in with hostr.session.connect and pass the account's pubkey.", named(call.ID))
 	}
-	session, err := p.runtime.Foreground(ctx)
+	from, err := p.caller(ctx, call.Pubkey)
 	if err != nil {
 		return request.Outcome{}, err
 	}
+	from.session.Hydrate()
+	defer from.session.Operation(call.NotificationToken, call.TraceID)()
+	outcome, err := p.dispatch(ctx, from, spec, known, call)
+	if err != nil {
+		return request.Outcome{}, from.session.Stale(err)
+	}
+	return outcome, nil
+}
+
+// caller opens the session of a pubkey, or the foreground one.
+func (p *Product) caller(ctx context.Context, pubkey string) (caller, error) {
+	registry, err := p.runtime.Sessions(ctx)
+	if err != nil {
+		return caller{}, err
+	}
+	from := caller{registry: registry}
+	if pubkey == "" {
+		from.session, err = registry.Foreground(ctx)
+	} else {
+		from.session, err = registry.Session(ctx, pubkey)
+	}
+	if err != nil {
+		return caller{}, err
+	}
+	from.services, err = from.session.Services(ctx)
+	return from, err
+}
+
+func (p *Product) dispatch(ctx context.Context, from caller, spec catalog.Action, known bool, call request.Action) (request.Outcome, error) {
 	if !known {
 		return request.Outcome{}, p.unknown(call.ID)
 	}
-	return p.table[call.ID].run(ctx, session, call)
+	if spec.RequiredRole != "" {
+		if err := requireEscrow(ctx, from, call.ID); err != nil {
+			return request.Outcome{}, err
+		}
+	}
+	return p.table[call.ID].run(ctx, from, call)
+}
+
+// escrowDetails are the details of escrow_role_required.
+type escrowDetails struct {
+	Pubkey        string   `json:"pubkey"`
+	EscrowPubkeys []string `json:"escrowPubkeys"`
+}
+
+// requireEscrow lets only the environment's escrow operators through (spec 10 §3.4).
+func requireEscrow(ctx context.Context, from caller, id string) error {
+	account, err := from.account(ctx, id)
+	if err != nil {
+		return err
+	}
+	escrows := from.registry.EscrowPubkeys()
+	if slices.Contains(escrows, account.Pubkey()) {
+		return nil
+	}
+	return fault.New(fault.EscrowRoleRequired, "%s is for the escrow operators of this environment, and %s is none of them.", named(id), account.Pubkey()).
+		WithDetails(escrowDetails{Pubkey: account.Pubkey(), EscrowPubkeys: escrows})
 }
 
 // TimeLimit is the longest a call may take before the protocol answers for it.
@@ -78,32 +134,30 @@ func (p *Product) TimeLimit(call request.Action) time.Duration {
 // WaitsForPerson tells whether the call does nothing but wait for somebody to
 // approve a sign-in, so that at the end of input it need not be waited for.
 func (p *Product) WaitsForPerson(call request.Action) bool {
-	return p.table[call.ID].waitsForPerson
+	waits := p.table[call.ID].waitsForPerson
+	return waits != nil && waits(call)
 }
 
-// UploadImage stores an image on Blossom (spec 20 §11).
-func (p *Product) UploadImage(context.Context, request.Upload) (request.Outcome, error) {
-	return request.Outcome{}, notYet("Uploading images")
-}
-
-// LogoutSession ends an account's session (spec 20 §7).
-func (p *Product) LogoutSession(context.Context, string) (request.Outcome, error) {
-	return request.Outcome{}, notYet("Signing out")
-}
-
-// StartOAuthNostrConnect begins a sign-in with a remote signer (spec 20 §5.4).
-func (p *Product) StartOAuthNostrConnect(context.Context, request.OAuthNostrConnect) (request.Outcome, error) {
-	return request.Outcome{}, notYet("Signing in with Nostr Connect")
-}
-
-// CompleteOAuthNostrConnect waits for the remote signer (spec 20 §5.5).
-func (p *Product) CompleteOAuthNostrConnect(context.Context, request.OAuthNostrConnect) (request.Outcome, error) {
-	return request.Outcome{}, notYet("Signing in with Nostr Connect")
-}
-
-// CompleteOAuthNSec signs in with a private key (spec 20 §5.6).
-func (p *Product) CompleteOAuthNSec(context.Context, request.OAuthNSec) (request.Outcome, error) {
-	return request.Outcome{}, notYet("Signing in with a private key")
+// UploadImage stores an image on Blossom (spec 20 §11), in the name of the account
+// if it is signed in and can sign.
+func (p *Product) UploadImage(ctx context.Context, upload request.Upload) (request.Outcome, error) {
+	registry, err := p.runtime.Sessions(ctx)
+	if err != nil {
+		return request.Outcome{}, err
+	}
+	var signer media.Signer
+	if upload.Pubkey != "" {
+		if session, err := registry.Session(ctx, upload.Pubkey); err == nil {
+			if account := session.Account(); account != nil && account.Pubkey() == upload.Pubkey && !account.NeedsRecovery() {
+				signer = account.Signer()
+			}
+		}
+	}
+	uploaded, err := registry.Media().Upload(ctx, media.UploadRequest{Base64: upload.Base64, MIME: upload.MIME, Filename: upload.Filename}, signer)
+	if err != nil {
+		return request.Outcome{}, err
+	}
+	return request.Outcome{Data: uploaded}, nil
 }
 
 // unknownDetails are the details of unknown_action (spec 10 §3.4 step 6).

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nbd-wtf/go-nostr"
+	"github.com/nbd-wtf/go-nostr/nip19"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
@@ -23,6 +24,7 @@ import (
 	"hostr-daemon/internal/request"
 	"hostr-daemon/internal/runtime"
 	"hostr-daemon/internal/sandbox"
+	"hostr-daemon/internal/secrets"
 )
 
 func TestMain(m *testing.M) {
@@ -69,6 +71,7 @@ func newProductIn(t testing.TB, config, stateDir string) *Product {
 	running, err := runtime.Start(context.Background(), runtime.Options{
 		Environment: environment.Options{Name: "test", ConfigFile: config, Getenv: noVariables},
 		StateDir:    stateDir, Getenv: noVariables, Logger: zerolog.Nop(), RelayLogger: zerolog.Nop(), Version: "0",
+		Secrets: secrets.Options{AllowPlainFile: true, Getenv: noVariables},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,11 +155,33 @@ func TestEveryActionHasARow(t *testing.T) {
 }
 
 // implemented are the actions that do their work today.
-var implemented = []string{"hostr.session.status", "hostr.listings.search", "hostr.profile.lookup"}
+var implemented = []string{
+	"hostr.session.status", "hostr.session.connect", "hostr.listings.search",
+	"hostr.profile.show", "hostr.profile.lookup", "hostr.profile.edit",
+}
+
+// asHost signs a host of the market in by private key and returns the account.
+func asHost(t testing.TB, product *Product, market *sandbox.Market) string {
+	t.Helper()
+	nsec, err := nip19.EncodePrivateKey(market.Hosts[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := product.CompleteOAuthNSec(patient(t), request.OAuthNSec{RequestID: "test", NSec: nsec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome.Data.(OAuthSignedIn).Pubkey
+}
+
+// withoutAccount are the actions that check no sign-in (spec 20 §6.1).
+var withoutAccount = []string{"hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups"}
 
 func TestPendingActionsSaySo(t *testing.T) {
 	t.Parallel()
-	product := newProduct(t, nowhere(t))
+	market := startMarket(t, sandbox.Options{})
+	product := onMarket(t, market)
+	account := asHost(t, product, market)
 	for _, action := range product.catalog.Actions() {
 		if slices.Contains(implemented, action.ID) {
 			continue
@@ -165,15 +190,25 @@ func TestPendingActionsSaySo(t *testing.T) {
 		if len(action.Example) > 0 {
 			example = string(action.Example)
 		}
-		_, failure := call(t, product, action.ID, stranger, example)
-		if failure == nil || failure.Code != fault.NotImplemented || failure.Retryable || failure.Path != "" {
-			t.Errorf("%s with its example: %v, want not_implemented", action.ID, failure)
+		want := fault.NotImplemented
+		if action.RequiredRole != "" {
+			want = fault.EscrowRoleRequired
+		}
+		if _, failure := call(t, product, action.ID, account, example); failure == nil || failure.Code != want || failure.Retryable || failure.Path != "" {
+			t.Errorf("%s with its example: %v, want %s", action.ID, failure, want)
+		}
+		stranded := fault.AuthRequired
+		if slices.Contains(withoutAccount, action.ID) {
+			stranded = fault.NotImplemented
+		}
+		if _, failure := call(t, product, action.ID, stranger, example); failure == nil || failure.Code != stranded {
+			t.Errorf("%s by somebody who is not signed in: %v, want %s", action.ID, failure, stranded)
 		}
 		bad := unfit(t, action)
-		if bad == "" {
+		if bad == "" || action.RequiredRole != "" {
 			continue
 		}
-		_, failure = call(t, product, action.ID, stranger, bad)
+		_, failure := call(t, product, action.ID, stranger, bad)
 		if failure == nil || failure.Code == fault.NotImplemented || failure.Code == fault.UnexpectedError || failure.Path == "" {
 			t.Errorf("%s with %s: %v, want the input refused", action.ID, bad, failure)
 		}
@@ -306,30 +341,6 @@ func TestLockedStateDirectory(t *testing.T) {
 	}
 }
 
-func TestMethodsOfLaterVersions(t *testing.T) {
-	t.Parallel()
-	product := newProduct(t, nowhere(t))
-	ctx := patient(t)
-	for name, method := range map[string]func() (request.Outcome, error){
-		"uploadImage":   func() (request.Outcome, error) { return product.UploadImage(ctx, request.Upload{}) },
-		"logoutSession": func() (request.Outcome, error) { return product.LogoutSession(ctx, stranger) },
-		"startOAuthNostrConnect": func() (request.Outcome, error) {
-			return product.StartOAuthNostrConnect(ctx, request.OAuthNostrConnect{})
-		},
-		"completeOAuthNostrConnect": func() (request.Outcome, error) {
-			return product.CompleteOAuthNostrConnect(ctx, request.OAuthNostrConnect{})
-		},
-		"completeOAuthNsec": func() (request.Outcome, error) {
-			return product.CompleteOAuthNSec(ctx, request.OAuthNSec{NSec: "secret"})
-		},
-	} {
-		_, err := method()
-		if !fault.Is(err, fault.NotImplemented) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestTimeLimits(t *testing.T) {
 	t.Parallel()
 	product := newProduct(t, nowhere(t))
@@ -340,16 +351,12 @@ func TestTimeLimits(t *testing.T) {
 			t.Errorf("%s may take %s", id, limit)
 		}
 		if product.WaitsForPerson(action) {
-			t.Errorf("%s waits for nobody yet", id)
+			t.Errorf("%s waits for nobody", id)
 		}
 	}
-	product.table["hostr.session.connect"] = action{
-		waitsForPerson: true,
-		limit:          func(call request.Action) time.Duration { return time.Duration(len(call.Input)) * time.Second },
-	}
-	own := request.Action{ID: "hostr.session.connect", Input: json.RawMessage("{}")}
-	if limit := product.TimeLimit(own); limit != 2*time.Second || !product.WaitsForPerson(own) {
-		t.Errorf("a row's own limit is not used: %s", limit)
+	own := request.Action{ID: "hostr.session.connect", Input: json.RawMessage(`{"wait":true,"timeoutSeconds":600}`)}
+	if limit := product.TimeLimit(own); limit <= 600*time.Second || limit > 620*time.Second || !product.WaitsForPerson(own) {
+		t.Errorf("a sign-in that waits 600 s may take %s", limit)
 	}
 }
 
@@ -477,8 +484,10 @@ func TestSessionStatus(t *testing.T) {
 	if _, failure := call(t, product, "hostr.session.status", "", `{"includeStorageDetails":"perhaps"}`); failure == nil || failure.Path != "includeStorageDetails" {
 		t.Errorf("got %v", failure)
 	}
-	if _, failure := call(t, product, "hostr.session.status", stranger, `{}`); failure == nil || failure.Code != fault.NotImplemented {
-		t.Errorf("for an account: %v", failure)
+	outcome, failure := call(t, product, "hostr.session.status", stranger, `{}`)
+	want := `{"tokenPubkey":"` + stranger + `","sessionPubkey":"` + stranger + `","activePubkey":null,"authenticated":false,"signerOnline":false}`
+	if got, err := json.Marshal(outcome.Data); failure != nil || err != nil || string(got) != want {
+		t.Errorf("for somebody who is not signed in: %s, %v, %v", got, failure, err)
 	}
 }
 

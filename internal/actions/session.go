@@ -3,15 +3,14 @@ package actions
 import (
 	"context"
 
-	"hostr-daemon/internal/request"
-	"hostr-daemon/internal/runtime"
+	"hostr-daemon/internal/sessions"
 )
 
 // SessionStatus is the result of hostr.session.status (spec 20 §5.1).
 type SessionStatus struct {
-	// TokenPubkey is the session's name, empty for the foreground session.
+	// TokenPubkey is the session key, empty for the foreground session.
 	TokenPubkey string `json:"tokenPubkey"`
-	// SessionPubkey is null for the foreground session.
+	// SessionPubkey is the same, null for the foreground session.
 	SessionPubkey *string `json:"sessionPubkey"`
 	// ActivePubkey is the account signed in, or null.
 	ActivePubkey  *string `json:"activePubkey"`
@@ -19,6 +18,8 @@ type SessionStatus struct {
 	SignerOnline  bool    `json:"signerOnline"`
 	// Storage is present only when asked for.
 	Storage *SessionStorage `json:"storage,omitempty"`
+	// Reconnect is present only when the signer has to be connected again.
+	Reconnect *sessions.Reconnect `json:"reconnect,omitempty"`
 }
 
 // SessionStorage tells where a session's secrets lie, without any of them.
@@ -27,19 +28,30 @@ type SessionStorage struct {
 	Isolated bool   `json:"isolated"`
 }
 
-// sessionStatus reports who is signed in. Without a pubkey that is nobody; named
-// accounts come with signing in.
-func sessionStatus(_ context.Context, _ *runtime.Session, call request.Action) (request.Outcome, error) {
-	input, err := ParseSessionStatusInput(call.Input)
+func sessionStatus(ctx context.Context, caller caller, input SessionStatusInput) (answer[SessionStatus], error) {
+	found, err := caller.session.Status(ctx)
 	if err != nil {
-		return request.Outcome{}, err
+		return answer[SessionStatus]{}, err
 	}
-	if call.Pubkey != "" {
-		return request.Outcome{}, notYet("The status of a signed-in account")
+	key := caller.session.Key()
+	status := SessionStatus{
+		TokenPubkey:   key,
+		SessionPubkey: present(key),
+		ActivePubkey:  present(found.ActivePubkey),
+		Authenticated: found.ActivePubkey != "",
+		SignerOnline:  found.SignerOnline,
+		Reconnect:     found.Reconnect,
 	}
-	status := SessionStatus{}
 	if input.IncludeStorageDetails {
-		status.Storage = &SessionStorage{Scope: "hostr-session/" + status.TokenPubkey, Isolated: true}
+		status.Storage = &SessionStorage{Scope: "hostr-session/" + key, Isolated: true}
 	}
-	return request.Outcome{Data: status}, nil
+	return answer[SessionStatus]{data: status}, nil
+}
+
+// present is null for an empty text.
+func present(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

@@ -7,19 +7,34 @@ import (
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/request"
-	"hostr-daemon/internal/runtime"
+	"hostr-daemon/internal/sessions"
 )
 
 // defaultLimit ends an action before the bridge gives up on it at 120 s.
 const defaultLimit = 110 * time.Second
 
+// limitMargin lets an action's own wait end by itself.
+const limitMargin = 10 * time.Second
+
 // action is one row of the table: how a call of that id is run.
 type action struct {
-	run func(ctx context.Context, session *runtime.Session, call request.Action) (request.Outcome, error)
+	run func(ctx context.Context, caller caller, call request.Action) (request.Outcome, error)
 	// limit is set where the action's own wait may be longer than the default.
 	limit func(call request.Action) time.Duration
-	// waitsForPerson marks sign-in waits.
-	waitsForPerson bool
+	// waitsForPerson tells of sign-in waits.
+	waitsForPerson func(call request.Action) bool
+}
+
+// caller is who asked, with the services to work for them.
+type caller struct {
+	registry *sessions.Registry
+	session  *sessions.Session
+	services *sessions.Services
+}
+
+// account returns the account the work is done for, or why it cannot be (spec 20 §6.1).
+func (c caller) account(ctx context.Context, id string) (*sessions.Account, error) {
+	return c.session.Check(ctx, id)
 }
 
 // answer is what an action function returns.
@@ -42,14 +57,14 @@ type parsed interface{ IsDryRun() bool }
 // run makes a row of a typed parser and a typed function.
 func run[I parsed, R any](
 	parse func(json.RawMessage) (I, error),
-	work func(ctx context.Context, session *runtime.Session, input I) (answer[R], error),
+	work func(ctx context.Context, caller caller, input I) (answer[R], error),
 ) action {
-	return action{run: func(ctx context.Context, session *runtime.Session, call request.Action) (request.Outcome, error) {
+	return action{run: func(ctx context.Context, caller caller, call request.Action) (request.Outcome, error) {
 		input, err := parse(call.Input)
 		if err != nil {
 			return request.Outcome{}, err
 		}
-		result, err := work(ctx, session, input)
+		result, err := work(ctx, caller, input)
 		if err != nil {
 			return request.Outcome{}, err
 		}
@@ -57,30 +72,75 @@ func run[I parsed, R any](
 	}}
 }
 
-// pending makes a row of an action whose work is still to come: the input is
-// checked, so that a caller learns of mistakes, then the answer says so.
-func pending[I parsed](parse func(json.RawMessage) (I, error), what string) action {
-	return action{run: func(_ context.Context, _ *runtime.Session, call request.Action) (request.Outcome, error) {
-		if _, err := parse(call.Input); err != nil {
-			return request.Outcome{}, err
-		}
-		return request.Outcome{}, notYet(what)
+// signedIn makes a row of a typed function that works for an account.
+func signedIn[I parsed, R any](
+	parse func(json.RawMessage) (I, error),
+	work func(ctx context.Context, caller caller, account *sessions.Account, input I) (answer[R], error),
+) action {
+	return action{run: func(ctx context.Context, from caller, call request.Action) (request.Outcome, error) {
+		return run(parse, func(ctx context.Context, from caller, input I) (answer[R], error) {
+			account, err := from.account(ctx, call.ID)
+			if err != nil {
+				return answer[R]{}, err
+			}
+			return work(ctx, from, account, input)
+		}).run(ctx, from, call)
 	}}
+}
+
+// nothing is the result of what is still to come.
+type nothing struct{}
+
+// pending makes a row of an action whose work is still to come: input and account
+// are checked, so that a caller learns of mistakes, then the answer says so.
+func pending[I parsed](parse func(json.RawMessage) (I, error), what string) action {
+	return signedIn(parse, func(context.Context, caller, *sessions.Account, I) (answer[nothing], error) {
+		return answer[nothing]{}, notYet(what)
+	})
+}
+
+// pendingRead is pending for the reads that need no account (spec 20 §6.1).
+func pendingRead[I parsed](parse func(json.RawMessage) (I, error), what string) action {
+	return run(parse, func(context.Context, caller, I) (answer[nothing], error) {
+		return answer[nothing]{}, notYet(what)
+	})
+}
+
+// connecting is the row of hostr.session.connect, which may wait for a person.
+func connecting() action {
+	row := run(ParseSessionConnectInput, sessionConnect)
+	row.limit = func(call request.Action) time.Duration { return connectLimit(connectInput(call)) }
+	row.waitsForPerson = func(call request.Action) bool { return connectInput(call).Wait }
+	return row
+}
+
+// connectInput reads an input ahead of the call; one that is no sign-in input, or far
+// too long to be one, reads as none.
+func connectInput(call request.Action) SessionConnectInput {
+	const longest = 1 << 12
+	if len(call.Input) > longest {
+		return SessionConnectInput{}
+	}
+	input, err := ParseSessionConnectInput(call.Input)
+	if err != nil {
+		return SessionConnectInput{}
+	}
+	return input
 }
 
 // table maps each id of the catalog to its row.
 func table() map[string]action {
 	return map[string]action{
-		"hostr.session.status":  {run: sessionStatus},
-		"hostr.session.connect": pending(ParseSessionConnectInput, "Signing in"),
+		"hostr.session.status":  run(ParseSessionStatusInput, sessionStatus),
+		"hostr.session.connect": connecting(),
 
 		"hostr.listings.search":       run(ParseListingsSearchInput, listingsSearch),
 		"hostr.listings.list":         pending(ParseListingsListInput, "Listing an author's places"),
 		"hostr.listings.create":       pending(ParseListingsCreateInput, "Creating listings"),
 		"hostr.listings.edit":         pending(ParseListingsEditInput, "Editing listings"),
-		"hostr.listings.availability": pending(ParseListingsAvailabilityInput, "Checking free dates"),
-		"hostr.listings.reviews":      pending(ParseListingsAnchorsInput, "Reading reviews"),
-		"hostr.listings.orderGroups":  pending(ParseListingsAnchorsInput, "Reading a listing's orders"),
+		"hostr.listings.availability": pendingRead(ParseListingsAvailabilityInput, "Checking free dates"),
+		"hostr.listings.reviews":      pendingRead(ParseListingsAnchorsInput, "Reading reviews"),
+		"hostr.listings.orderGroups":  pendingRead(ParseListingsAnchorsInput, "Reading a listing's orders"),
 
 		"hostr.orders.bookAndPay":      pending(ParseOrderBookAndPayInput, "Booking and paying"),
 		"hostr.orders.negotiateOffer":  pending(ParseOrdersOfferInput, "Making offers"),
@@ -94,9 +154,9 @@ func table() map[string]action {
 		"hostr.thread.view":      pending(ParseThreadViewInput, "Reading conversations"),
 		"hostr.thread.message":   pending(ParseThreadMessageInput, "Sending messages"),
 		"hostr.escrow.involve":   pending(ParseEscrowInvolveInput, "Bringing an escrow in"),
-		"hostr.profile.show":     pending(ParseEmptyInput, "Showing one's own profile"),
+		"hostr.profile.show":     signedIn(ParseEmptyInput, profileShow),
 		"hostr.profile.lookup":   run(ParseProfileLookupInput, profileLookup),
-		"hostr.profile.edit":     pending(ParseProfileEditInput, "Editing profiles"),
+		"hostr.profile.edit":     signedIn(ParseProfileEditInput, profileEdit),
 		"hostr.trips.list":       pending(ParseOrderCollectionInput, "Listing trips"),
 		"hostr.bookings.list":    pending(ParseOrderCollectionInput, "Listing bookings"),
 		"hostr.escrow.methods":   pending(ParseEscrowMethodsInput, "Finding escrow methods"),

@@ -14,6 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/sessions"
+	"hostr-daemon/internal/store"
 )
 
 // Options say which daemon to run.
@@ -28,6 +31,14 @@ type Options struct {
 	Logger zerolog.Logger
 	// RelayLogger receives the relay layer's lines.
 	RelayLogger zerolog.Logger
+	// Journal takes the lines of the request log that sign-ins write (spec 10 §7.1).
+	Journal zerolog.Logger
+	// Secrets say where private keys may rest; the place of the state directory and
+	// the environment are filled in.
+	Secrets secrets.Options
+	// Notify sends a notification of the line protocol; nil where nobody listens. It
+	// must never block.
+	Notify func(method string, params any)
 	// Version goes into the User-Agent.
 	Version string
 	// Now is the clock; nil means time.Now.
@@ -49,7 +60,6 @@ type Runtime struct {
 	// process sees the same one.
 	environment *environment.Environment
 	shared      *shared
-	foreground  *Session
 	closed      bool
 }
 
@@ -104,9 +114,9 @@ func (r *Runtime) Environment(ctx context.Context) (environment.Environment, err
 	return r.load()
 }
 
-// Foreground returns the session of requests that name no account. All callers get
-// the same one; it ends with the runtime.
-func (r *Runtime) Foreground(ctx context.Context) (*Session, error) {
+// Sessions returns the sessions of this daemon, or why there can be none yet. All
+// callers get the same ones; they end with the runtime.
+func (r *Runtime) Sessions(ctx context.Context) (*sessions.Registry, error) {
 	opened, err := r.state.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -116,20 +126,42 @@ func (r *Runtime) Foreground(ctx context.Context) (*Session, error) {
 	if r.closed {
 		return nil, errStateClosed
 	}
-	if r.foreground != nil {
-		return r.foreground, nil
+	if r.shared == nil {
+		if r.shared, err = r.share(opened); err != nil {
+			return nil, err
+		}
 	}
+	return r.shared.sessions, nil
+}
+
+// Foreground returns the services of requests that name no account.
+func (r *Runtime) Foreground(ctx context.Context) (*sessions.Services, error) {
+	registry, err := r.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	foreground, err := registry.Foreground(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return foreground.Services(ctx)
+}
+
+func (r *Runtime) share(opened *store.Store) (*shared, error) {
 	loaded, err := r.load()
 	if err != nil {
 		return nil, err
 	}
-	if r.shared == nil {
-		if r.shared, err = newShared(loaded, opened.VerifiedEvents(), r.options); err != nil {
-			return nil, err
-		}
+	places := r.options.Secrets
+	places.Environment = r.name
+	if places.StateDir, err = r.StateDir(); err != nil {
+		return nil, err
 	}
-	r.foreground, err = newSession(loaded, r.shared, r.options.RelayLogger)
-	return r.foreground, err
+	kept, err := secrets.Open(places)
+	if err != nil {
+		return nil, err
+	}
+	return newShared(loaded, opened, kept, r.options)
 }
 
 // Close ends every session, then what they share, then the state directory, whose
@@ -139,11 +171,8 @@ func (r *Runtime) Close() error {
 	r.closing.Do(func() {
 		r.mu.Lock()
 		r.closed = true
-		foreground, shared := r.foreground, r.shared
+		shared := r.shared
 		r.mu.Unlock()
-		if foreground != nil {
-			foreground.close()
-		}
 		if shared != nil {
 			shared.close()
 		}

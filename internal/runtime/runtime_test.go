@@ -23,6 +23,7 @@ import (
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/profiles"
+	"hostr-daemon/internal/sessions"
 )
 
 // config is an override file.
@@ -107,12 +108,12 @@ func TestEveryCallerGetsTheSameSession(t *testing.T) {
 	t.Parallel()
 	running := startRuntime(t, t.TempDir(), newConfig(t, nowhere))
 	const callers = 64
-	sessions := make([]*Session, callers)
+	found := make([]*sessions.Services, callers)
 	var group sync.WaitGroup
 	for i := range callers {
 		group.Go(func() {
 			var err error
-			if sessions[i], err = running.Foreground(t.Context()); err != nil {
+			if found[i], err = running.Foreground(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if _, err := running.Environment(t.Context()); err != nil {
@@ -121,9 +122,9 @@ func TestEveryCallerGetsTheSameSession(t *testing.T) {
 		})
 	}
 	group.Wait()
-	for _, session := range sessions {
-		if session == nil || session != sessions[0] {
-			t.Fatalf("two sessions: %p and %p", session, sessions[0])
+	for _, session := range found {
+		if session == nil || session != found[0] {
+			t.Fatalf("two sessions: %p and %p", session, found[0])
 		}
 	}
 }

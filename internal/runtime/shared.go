@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,11 +10,17 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"hostr-daemon/internal/blossom"
 	"hostr-daemon/internal/environment"
 	"hostr-daemon/internal/geocode"
 	"hostr-daemon/internal/listings"
+	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/profiles"
 	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/relaylists"
+	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/sessions"
+	"hostr-daemon/internal/store"
 )
 
 // shared is what all sessions of the process use.
@@ -21,34 +28,54 @@ type shared struct {
 	verifier *relay.Verifier
 	geocoder *geocode.Client
 	cells    *listings.Cells
-	profiles *profiles.Cache
 	http     *http.Transport
+	sessions *sessions.Registry
 }
 
-// newShared builds it over the memory of verified events. Nothing is contacted.
-func newShared(facts environment.Environment, verified relay.Memory, options Options) (*shared, error) {
+// newShared builds it over the database and the place of private keys. Nothing is
+// contacted.
+func newShared(facts environment.Environment, opened *store.Store, kept *secrets.Store, options Options) (*shared, error) {
 	transport := NewTransport(facts)
+	userAgent := "hostr-daemon/" + options.Version + " (+https://hostr.network)"
 	geocoder, err := geocode.New(geocode.Config{
 		BaseURL:    facts.GeocoderURL,
 		HTTPClient: &http.Client{Transport: transport},
 		Logger:     options.Logger,
-		UserAgent:  "hostr-daemon/" + options.Version + " (+https://hostr.network)",
+		UserAgent:  userAgent,
 		Rate:       geocoderRate(facts.GeocoderURL),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the geocoder of %s: %w", facts.Name, err)
 	}
+	verifier, cells := relay.NewVerifier(opened.VerifiedEvents(), options.RelayLogger), listings.NewCells(geocoder)
+	pictures := blossom.New(blossom.Config{Servers: facts.Blossom, Transport: transport, Now: options.Now, UserAgent: userAgent})
 	return &shared{
-		verifier: relay.NewVerifier(verified, options.RelayLogger),
+		verifier: verifier,
 		geocoder: geocoder,
-		cells:    listings.NewCells(geocoder),
-		profiles: profiles.NewCache(options.Now),
+		cells:    cells,
 		http:     transport,
+		sessions: sessions.New(sessions.Config{
+			Environment: facts,
+			Secrets:     kept,
+			Swaps:       opened,
+			Verifier:    verifier,
+			Cells:       cells,
+			Profiles:    profiles.NewCache(options.Now),
+			RelayLists:  relaylists.NewCache(options.Now),
+			Media:       media.New(pictures, options.Logger),
+			Notify:      options.Notify,
+			Journal:     options.Journal,
+			Logger:      options.Logger,
+			RelayLogger: options.RelayLogger,
+			Random:      rand.Reader,
+			Now:         options.Now,
+		}),
 	}, nil
 }
 
-// close ends what runs in the background. The sessions are closed before.
+// close ends the sessions, then what runs beneath them.
 func (s *shared) close() {
+	s.sessions.Close()
 	s.cells.Close()
 	s.geocoder.Close()
 	s.verifier.Close()

@@ -1,0 +1,108 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hostr-daemon/internal/fault"
+)
+
+// hydration is one run that brings an account's background work up (spec 20 §8). It
+// belongs to one sign-in.
+type hydration struct {
+	done chan struct{}
+	stop context.CancelFunc
+	err  error
+}
+
+// Hydrate starts the account's background work if it is not up or under way. A run
+// that failed is forgotten, so that the next call tries again.
+func (s *Session) Hydrate() {
+	s.startHydration()
+}
+
+// AwaitHydration waits until the account's background work is up.
+func (s *Session) AwaitHydration(ctx context.Context) error {
+	run := s.startHydration()
+	if run == nil {
+		return nil
+	}
+	select {
+	case <-run.done:
+		if errors.Is(run.err, errNoProfile) {
+			return nil // "ready", with nothing to bring up
+		}
+		return run.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Session) startHydration() *hydration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.account == nil || s.account.NeedsRecovery() {
+		return nil
+	}
+	if s.hydrate != nil && !s.hydrate.failed() {
+		return s.hydrate
+	}
+	ctx, stop := context.WithCancel(s.registry.lifetime)
+	run := &hydration{done: make(chan struct{}), stop: stop}
+	account, services := s.account, s.services
+	if !s.registry.goBackground(func(context.Context) {
+		defer close(run.done)
+		defer stop()
+		run.err = services.startUp(ctx, account)
+	}) {
+		stop()
+		return nil
+	}
+	s.hydrate = run
+	return run
+}
+
+// failed tells of a run that has ended with an error.
+func (h *hydration) failed() bool {
+	select {
+	case <-h.done:
+		return h.err != nil
+	default:
+		return false
+	}
+}
+
+// readyTimeout bounds the wait for the Hostr relay (spec 20 §8.2).
+const readyTimeout = 30 * time.Second
+
+// startUp brings up what an account needs in the background (spec 20 §8.2): without a
+// profile it is nothing but the connection, and the next run looks again.
+func (s *Services) startUp(ctx context.Context, account *Account) error {
+	ready, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := s.relays.Connect(ready, s.relays.HostrRelay()); err != nil {
+		return fmt.Errorf("waiting for the Hostr relay: %w", err)
+	}
+	if _, _, err := s.RelayLists.Load(ctx, account.pubkey); err != nil {
+		return err
+	}
+	found, err := s.Profiles.Lookup(ctx, account.pubkey)
+	if err != nil {
+		return err
+	}
+	if found.Profile == nil {
+		if found.Warning != nil {
+			return fault.New(fault.UnexpectedError, "The account's profile could not be read; it is looked for again with the next call.").Transient()
+		}
+		return errNoProfile
+	}
+	if _, err := s.Seeds.Seed(ctx); err != nil {
+		return fmt.Errorf("finding the account seed: %w", err)
+	}
+	return s.relays.Authenticate(ctx)
+}
+
+// errNoProfile ends a start-up that has to be repeated once there is a profile.
+var errNoProfile = errors.New("the account has no profile yet")

@@ -1,0 +1,155 @@
+// Package sessions knows who is asking: one session per account and one for those
+// who name none, each with its own relay connections, signer and services, opened
+// once and used by many requests at a time (spec 20).
+//
+// It signs accounts in and out, restores them after a restart, and brings their
+// background work up. It knows neither frames nor the inputs and results of actions.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/listings"
+	"hostr-daemon/internal/media"
+	"hostr-daemon/internal/profiles"
+	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/relaylists"
+	"hostr-daemon/internal/secrets"
+)
+
+// Config is what all sessions share.
+type Config struct {
+	Environment environment.Environment
+	Secrets     *secrets.Store
+	// Swaps tells what logging out must wait for.
+	Swaps      UnfinishedSwaps
+	Verifier   *relay.Verifier
+	Cells      *listings.Cells
+	Profiles   *profiles.Cache
+	RelayLists *relaylists.Cache
+	// Media uploads for everybody.
+	Media *media.Service
+	// Notify sends a notification of the line protocol; it never blocks.
+	Notify func(method string, params any)
+	// Journal takes the log lines of spec 10 §7.1, Logger what operators should see,
+	// RelayLogger the relay layer's lines.
+	Journal, Logger, RelayLogger zerolog.Logger
+	Random                       io.Reader
+	Now                          func() time.Time
+}
+
+// ErrClosed is returned for calls on a registry that is closing.
+var ErrClosed = errors.New("the daemon is shutting down")
+
+// Registry holds the sessions of a running daemon.
+type Registry struct {
+	config   Config
+	lifetime context.Context
+	end      context.CancelFunc
+	notices  *notices
+
+	mu         sync.Mutex
+	background sync.WaitGroup
+	foreground *Session
+	keyed      map[string]*Session
+	// connects and logins are sign-ins by Nostr Connect under way, by session key and
+	// by OAuth request id.
+	connects map[string]*invitation
+	logins   map[string]*invitation
+}
+
+// New returns a registry without sessions. Close ends it.
+func New(config Config) *Registry {
+	lifetime, end := context.WithCancel(context.Background())
+	return &Registry{
+		config:   config,
+		lifetime: lifetime,
+		end:      end,
+		notices:  newNotices(config.Notify),
+		keyed:    make(map[string]*Session),
+		connects: make(map[string]*invitation),
+		logins:   make(map[string]*invitation),
+	}
+}
+
+// Foreground returns the session of requests that name no account. Nobody is ever
+// signed in to it: a sign-in under way has a temporary identity of its own.
+func (r *Registry) Foreground(ctx context.Context) (*Session, error) {
+	r.mu.Lock()
+	if r.foreground == nil {
+		r.foreground = newSession(r, "")
+	}
+	session := r.foreground
+	r.mu.Unlock()
+	return session, session.open(ctx)
+}
+
+// Session returns the session of a key, an account pubkey or any other text,
+// opened: what is stored of it has been read, and its signer restored or found
+// wanting. A failure is not remembered; the next call tries again.
+func (r *Registry) Session(ctx context.Context, key string) (*Session, error) {
+	session, err := r.session(key)
+	if err != nil {
+		return nil, err
+	}
+	return session, session.open(ctx)
+}
+
+// Media uploads pictures, for an account or for nobody in particular.
+func (r *Registry) Media() *media.Service { return r.config.Media }
+
+// EscrowPubkeys are the accounts with the escrow role.
+func (r *Registry) EscrowPubkeys() []string { return r.config.Environment.EscrowPubkeys }
+
+func (r *Registry) session(key string) (*Session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lifetime.Err() != nil {
+		return nil, ErrClosed
+	}
+	session, ok := r.keyed[key]
+	if !ok {
+		session = newSession(r, key)
+		r.keyed[key] = session
+	}
+	return session, nil
+}
+
+// goBackground runs work that outlives the request that started it, until it is
+// done or the registry closes. It reports whether the work was started.
+func (r *Registry) goBackground(work func(ctx context.Context)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lifetime.Err() != nil {
+		return false
+	}
+	r.background.Go(func() { work(r.lifetime) })
+	return true
+}
+
+// Close ends background work, then every session's connections and signers.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.end()
+	sessions := make([]*Session, 0, len(r.keyed)+1)
+	for _, session := range r.keyed {
+		sessions = append(sessions, session)
+	}
+	if r.foreground != nil {
+		sessions = append(sessions, r.foreground)
+	}
+	r.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, session := range sessions {
+		closing.Go(session.close)
+	}
+	closing.Wait()
+	r.background.Wait()
+}

@@ -1,0 +1,84 @@
+package sessions
+
+import (
+	"fmt"
+
+	"hostr-daemon/internal/listings"
+	"hostr-daemon/internal/profiles"
+	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/relaylists"
+	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/seeds"
+)
+
+// Services are the use cases on one set of relay connections. They belong to one
+// account, or to nobody: NIP-42 binds a connection to an account, so signing in as
+// somebody else brings new ones.
+type Services struct {
+	// Profiles looks people up, Editor changes the account's own profile.
+	Profiles *profiles.Service
+	Editor   *profiles.Editor
+	// Listings finds places to stay.
+	Listings *listings.Service
+	// RelayLists knows where people read and write (NIP-65).
+	RelayLists *relaylists.Lists
+	// Seeds finds the account seed; nil while nobody is signed in.
+	Seeds *seeds.Service
+
+	relays *relay.Client
+}
+
+func (c *Config) services(account relay.Account) (*Services, error) {
+	facts := c.Environment
+	client, err := relay.NewClient(relay.Config{
+		HostrRelay: facts.HostrRelay,
+		Bootstrap:  facts.BootstrapList(),
+		TLS:        facts.TLSConfig(),
+		Account:    account,
+		Verifier:   c.Verifier,
+		Logger:     c.RelayLogger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the relay client of %s: %w", facts.Name, err)
+	}
+	found := profiles.New(client, facts.HostrRelay, facts.BootstrapList(), c.Profiles)
+	lists := relaylists.New(client, facts.BootstrapList(), c.RelayLists)
+	return &Services{
+		Profiles:   found,
+		Editor:     profiles.NewEditor(found, client, lists, c.Now),
+		Listings:   listings.New(client, c.Cells),
+		RelayLists: lists,
+		relays:     client,
+	}, nil
+}
+
+// accountServices are those of somebody who is signed in.
+func (c *Config) accountServices(account *Account, records *secrets.Records) (*Services, error) {
+	services, err := c.services(account.holder)
+	if err != nil {
+		return nil, err
+	}
+	services.Seeds, err = seeds.New(seeds.Config{
+		Relays:  services.relays,
+		Account: account.holder,
+		Local:   seedRecord{records: records, pubkey: account.pubkey},
+		Derived: account.derived,
+		Random:  c.Random,
+		Logger:  c.Logger,
+	})
+	if err != nil {
+		services.close()
+		return nil, err
+	}
+	return services, nil
+}
+
+// close ends the services first, so that what they have under way ends as closed and
+// not as a failure of the relays.
+func (s *Services) close() {
+	if s.Seeds != nil {
+		s.Seeds.Close()
+	}
+	s.Profiles.Close()
+	s.relays.Close()
+}
