@@ -37,7 +37,9 @@ type Options struct {
 	StateDir string
 	// Raw shows whole frames instead of their beginnings.
 	Raw bool
-	Out io.Writer
+	// StrangersOnly leaves out the part with a signer app.
+	StrangersOnly bool
+	Out           io.Writer
 }
 
 // Report is how it went.
@@ -76,7 +78,7 @@ func hold(ctx context.Context, child *Child, o Options) Report {
 	defer cancel()
 	paper := NewPaper(o.Out)
 	t := &talk{child: child, paper: paper, raw: o.Raw, sent: make(map[string]time.Time)}
-	for number, step := range script(o.Market) {
+	for number, step := range script(o.Market, o.StrangersOnly) {
 		if t.fatal != nil || ctx.Err() != nil {
 			break
 		}

@@ -47,7 +47,7 @@ func talkWith(ctx context.Context, t *testing.T, market *sandbox.Market, knows, 
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	return hold(ctx, child, Options{Market: market, Out: &out}), out.String()
+	return hold(ctx, child, Options{Market: market, Out: &out, StrangersOnly: true}), out.String()
 }
 
 func TestRightAnswersPass(t *testing.T) {

@@ -17,9 +17,13 @@ type step struct {
 	run   func(ctx context.Context, t *talk)
 }
 
-// script returns the conversation for a market.
-func script(m *sandbox.Market) []step {
-	return slices.Concat(opening(m), searching(m), profiles(m), mistakes(m), troubles(m))
+// script returns the conversation for a market; only strangers leave signing in out.
+func script(m *sandbox.Market, strangersOnly bool) []step {
+	var accounts []step
+	if !strangersOnly {
+		accounts = signingIn(m)
+	}
+	return slices.Concat(opening(m), searching(m), profiles(m), accounts, mistakes(m), troubles(m))
 }
 
 func opening(m *sandbox.Market) []step {
