@@ -159,7 +159,8 @@ type ListingsCreateInput struct {
 	Bedrooms *int
 	// Number of bathrooms.
 	Bathrooms *int
-	// False hides the listing from guests. Default true.
+	// False marks the place as not bookable now; a search still shows it, marked
+	// inactive. Default true.
 	Active *bool
 	// True invites offers below the price. Default false.
 	Negotiable *bool

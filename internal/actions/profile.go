@@ -75,7 +75,7 @@ func profileEdit(ctx context.Context, caller caller, account *sessions.Account, 
 		return answer[ProfileEditResult]{}, err
 	}
 	if !input.DryRun {
-		caller.session.Hydrate() // a first profile is what start-up was waiting for
+		caller.session.ProfilePublished()
 	}
 	return answer[ProfileEditResult]{data: ProfileEditResult{
 		DryRun:         input.DryRun,

@@ -8,10 +8,13 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
 	"hostr-daemon/internal/blossom"
+	"hostr-daemon/internal/boltz"
 	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/evm"
 	"hostr-daemon/internal/geocode"
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/media"
@@ -29,6 +32,8 @@ type shared struct {
 	geocoder *geocode.Client
 	cells    *listings.Cells
 	http     *http.Transport
+	chains   *evm.Chains
+	swaps    *boltz.Client
 	sessions *sessions.Registry
 }
 
@@ -47,35 +52,71 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 	if err != nil {
 		return nil, fmt.Errorf("setting up the geocoder of %s: %w", facts.Name, err)
 	}
+	chains, swaps, err := payments(facts, options.Logger)
+	if err != nil {
+		geocoder.Close()
+		return nil, err
+	}
 	verifier, cells := relay.NewVerifier(opened.VerifiedEvents(), options.RelayLogger), listings.NewCells(geocoder)
 	pictures := blossom.New(blossom.Config{Servers: facts.Blossom, Transport: transport, Now: options.Now, UserAgent: userAgent})
+	config := sessions.Config{
+		Environment: facts,
+		Secrets:     kept,
+		Swaps:       opened,
+		Verifier:    verifier,
+		Cells:       cells,
+		Profiles:    profiles.NewCache(options.Now),
+		RelayLists:  relaylists.NewCache(options.Now),
+		Media:       media.New(pictures, options.Logger),
+		Contracts:   chains,
+		Notify:      options.Notify,
+		Journal:     options.Journal,
+		Logger:      options.Logger,
+		RelayLogger: options.RelayLogger,
+		Random:      rand.Reader,
+		Now:         options.Now,
+	}
+	if swaps != nil {
+		config.SwapProvider = swaps
+	}
 	return &shared{
-		verifier: verifier,
-		geocoder: geocoder,
-		cells:    cells,
-		http:     transport,
-		sessions: sessions.New(sessions.Config{
-			Environment: facts,
-			Secrets:     kept,
-			Swaps:       opened,
-			Verifier:    verifier,
-			Cells:       cells,
-			Profiles:    profiles.NewCache(options.Now),
-			RelayLists:  relaylists.NewCache(options.Now),
-			Media:       media.New(pictures, options.Logger),
-			Notify:      options.Notify,
-			Journal:     options.Journal,
-			Logger:      options.Logger,
-			RelayLogger: options.RelayLogger,
-			Random:      rand.Reader,
-			Now:         options.Now,
-		}),
+		verifier: verifier, geocoder: geocoder, cells: cells, http: transport,
+		chains: chains, swaps: swaps, sessions: sessions.New(config),
 	}, nil
+}
+
+// payments returns the environment's chains and its swap provider, which may be nil.
+func payments(facts environment.Environment, logger zerolog.Logger) (*evm.Chains, *boltz.Client, error) {
+	var configs []evm.Config
+	for _, chain := range facts.EVM.Chains {
+		config := evm.Config{ChainID: chain.ChainID, TLS: facts.TLSConfig(), Logger: logger}
+		for _, endpoint := range chain.RPCURLs {
+			config.URLs = append(config.URLs, endpoint.Reveal())
+		}
+		configs = append(configs, config)
+	}
+	chains, err := evm.NewChains(configs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up the chains of %s: %w", facts.Name, err)
+	}
+	if facts.EVM.Boltz == nil {
+		return chains, nil, nil
+	}
+	swaps, err := boltz.New(boltz.Config{APIURL: facts.EVM.Boltz.APIURL.Reveal(), TLS: facts.TLSConfig(), Logger: logger})
+	if err != nil {
+		chains.Close()
+		return nil, nil, fmt.Errorf("setting up the swap provider of %s: %w", facts.Name, err)
+	}
+	return chains, swaps, nil
 }
 
 // close ends the sessions, then what runs beneath them.
 func (s *shared) close() {
 	s.sessions.Close()
+	s.chains.Close()
+	if s.swaps != nil {
+		s.swaps.Close()
+	}
 	s.cells.Close()
 	s.geocoder.Close()
 	s.verifier.Close()

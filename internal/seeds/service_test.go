@@ -236,7 +236,7 @@ func TestUnreadableBackupIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-					local, remote := newDevice(t, commonRelay, false), newDevice(t, commonRelay, true)
+			local, remote := newDevice(t, commonRelay, false), newDevice(t, commonRelay, true)
 			if plaintext == "" {
 				local.publishContent(strings.Repeat("AgAA", 40), 1_700_000_000)
 			} else {
@@ -287,7 +287,7 @@ func TestTwoDevicesAtOnce(t *testing.T) {
 	for _, kinds := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
 		t.Run(fmt.Sprintf("remote signers %t", kinds), func(t *testing.T) {
 			t.Parallel()
-					before, after := newMeeting(2), newMeeting(2)
+			before, after := newMeeting(2), newMeeting(2)
 			devices := [2]*device{}
 			seeds := [2]derivation.Seed{}
 			var running sync.WaitGroup
@@ -317,7 +317,7 @@ func TestSlowDeviceDoesNotReplaceTheSeed(t *testing.T) {
 	slow.account.refuseWith(func(_ context.Context, method string) error {
 		if method == "nip44_encrypt" {
 			close(asked)
-			<-approve
+			receive(t, approve)
 		}
 		return nil
 	})
@@ -325,7 +325,7 @@ func TestSlowDeviceDoesNotReplaceTheSeed(t *testing.T) {
 	var running sync.WaitGroup
 	var slowSeed derivation.Seed
 	running.Go(func() { slowSeed = slow.mustSeed(slowService) })
-	<-asked
+	receive(t, asked)
 	seed := quick.mustSeed(quick.start())
 	close(approve)
 	running.Wait()
@@ -360,7 +360,7 @@ func TestCrashBeforeTheSeedIsStored(t *testing.T) {
 	for _, remote := range []bool{true, false} {
 		t.Run(fmt.Sprintf("remote signer %t", remote), func(t *testing.T) {
 			t.Parallel()
-					d := newDevice(t, commonRelay, remote)
+			d := newDevice(t, commonRelay, remote)
 			d.store.fails = errors.New("the disk is full")
 			service := d.start()
 			if _, err := service.Seed(patient(t)); !errors.Is(err, d.store.fails) {
@@ -511,7 +511,7 @@ func TestCallersShareOneRun(t *testing.T) {
 	d.account.refuseWith(func(_ context.Context, method string) error {
 		if method == "nip44_encrypt" {
 			close(asked)
-			<-release
+			receive(t, release)
 		}
 		return nil
 	})
@@ -521,9 +521,9 @@ func TestCallersShareOneRun(t *testing.T) {
 		_, err := service.Keys(ctx)
 		gone <- err
 	}()
-	<-asked
+	receive(t, asked)
 	leave(errGone)
-	if err := <-gone; !errors.Is(err, errGone) {
+	if err := receive(t, gone); !errors.Is(err, errGone) {
 		t.Errorf("the caller that left got %v", err)
 	}
 	var callers sync.WaitGroup
@@ -552,9 +552,9 @@ func TestCloseEndsTheRun(t *testing.T) {
 		_, err := service.Seed(context.Background())
 		outcome <- err
 	}()
-	<-asked
+	receive(t, asked)
 	service.Close()
-	if err := <-outcome; err == nil || !strings.Contains(err.Error(), "the session was closed") {
+	if err := receive(t, outcome); err == nil || !strings.Contains(err.Error(), "the session was closed") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := service.Seed(patient(t)); err == nil || !fault.From(err).Retryable {

@@ -2,8 +2,7 @@ package seeds
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -261,11 +260,21 @@ type device struct {
 	relayClock relay.Clock
 }
 
-// privateKey is another one for each name.
-func privateKey(t testing.TB, name string) derivation.PrivateKey {
+// accounts are the private keys of the running tests.
+var accounts sync.Map
+
+// privateKey returns the key of the test's account, a new one in each run.
+func privateKey(t testing.TB) derivation.PrivateKey {
 	t.Helper()
-	sum := sha256.Sum256([]byte(name))
-	key, err := derivation.ParsePrivateKey(hex.EncodeToString(sum[:]))
+	drawn, err := derivation.NewSeed(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digits, known := accounts.LoadOrStore(t, drawn.Hex())
+	if !known {
+		t.Cleanup(func() { accounts.Delete(t) })
+	}
+	key, err := derivation.ParsePrivateKey(digits.(string))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +284,7 @@ func privateKey(t testing.TB, name string) derivation.PrivateKey {
 // newDevice returns a device of the account of the test; remote says how it signs.
 func newDevice(t testing.TB, market *sandbox.Market, remote bool) *device {
 	t.Helper()
-	key := privateKey(t, t.Name())
+	key := privateKey(t)
 	local, err := signer.NewLocal(key.Hex())
 	if err != nil {
 		t.Fatal(err)
@@ -481,3 +490,15 @@ func parsed(t testing.TB, digits string) derivation.Seed {
 }
 
 var errGone = errors.New("the caller is gone")
+
+// receive waits for what should come at once.
+func receive[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}

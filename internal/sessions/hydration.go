@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/redact"
 )
 
 // hydration is one run that brings an account's background work up (spec 20 §8). It
@@ -38,6 +39,29 @@ func (s *Session) AwaitHydration(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// sellerTimeout bounds publishing the seller configuration, a person's approval
+// included (spec 20 §8.1).
+const sellerTimeout = 120 * time.Second
+
+// ProfilePublished follows a profile edit: a first profile is what start-up was
+// waiting for, and guests look for the seller configuration beside it (spec 20 §9).
+func (s *Session) ProfilePublished() {
+	s.Hydrate()
+	s.mu.Lock()
+	services := s.services
+	s.mu.Unlock()
+	if services == nil || services.Sellers == nil {
+		return
+	}
+	s.registry.goBackground(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, sellerTimeout)
+		defer cancel()
+		if _, err := services.Sellers.Ensure(ctx); err != nil && ctx.Err() == nil {
+			services.sellerTrouble(err)
+		}
+	})
 }
 
 func (s *Session) startHydration() *hydration {
@@ -101,7 +125,31 @@ func (s *Services) startUp(ctx context.Context, account *Account) error {
 	if _, err := s.Seeds.Seed(ctx); err != nil {
 		return fmt.Errorf("finding the account seed: %w", err)
 	}
-	return s.relays.Authenticate(ctx)
+	if err := s.relays.Authenticate(ctx); err != nil {
+		return err
+	}
+	return s.keepSelling(ctx)
+}
+
+// keepSelling sees to the seller configuration of those who have a listing (spec 20 §9).
+// What fails there is logged: it keeps nobody from anything else, and the next start,
+// profile edit or listing tries again.
+func (s *Services) keepSelling(ctx context.Context) error {
+	sells, err := s.Sellers.Sells(ctx)
+	if err == nil && sells {
+		_, err = s.Sellers.Ensure(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		s.sellerTrouble(err)
+	}
+	return nil
+}
+
+func (s *Services) sellerTrouble(err error) {
+	s.logger.Warn().Str("event", "seller.configuration.failed").Str("message", redact.Error(err)).Send()
 }
 
 // errNoProfile ends a start-up that has to be repeated once there is a profile.

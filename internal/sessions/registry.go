@@ -22,6 +22,7 @@ import (
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/relaylists"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/sellers"
 )
 
 // Config is what all sessions share.
@@ -36,6 +37,10 @@ type Config struct {
 	RelayLists *relaylists.Cache
 	// Media uploads for everybody.
 	Media *media.Service
+	// Contracts and SwapProvider tell what a seller can be paid with; SwapProvider is
+	// nil where the environment has none.
+	Contracts    sellers.Contracts
+	SwapProvider sellers.Swaps
 	// Notify sends a notification of the line protocol; it never blocks.
 	Notify func(method string, params any)
 	// Journal takes the log lines of spec 10 §7.1, Logger what operators should see,

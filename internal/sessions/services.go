@@ -3,12 +3,15 @@ package sessions
 import (
 	"fmt"
 
+	"github.com/rs/zerolog"
+
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/profiles"
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/relaylists"
 	"hostr-daemon/internal/secrets"
 	"hostr-daemon/internal/seeds"
+	"hostr-daemon/internal/sellers"
 )
 
 // Services are the use cases on one set of relay connections. They belong to one
@@ -24,8 +27,11 @@ type Services struct {
 	RelayLists *relaylists.Lists
 	// Seeds finds the account seed; nil while nobody is signed in.
 	Seeds *seeds.Service
+	// Sellers keeps the seller configuration published; nil while nobody is signed in.
+	Sellers *sellers.Service
 
 	relays *relay.Client
+	logger zerolog.Logger
 }
 
 func (c *Config) services(account relay.Account) (*Services, error) {
@@ -49,6 +55,7 @@ func (c *Config) services(account relay.Account) (*Services, error) {
 		Listings:   listings.New(client, c.Cells),
 		RelayLists: lists,
 		relays:     client,
+		logger:     c.Logger,
 	}, nil
 }
 
@@ -70,12 +77,26 @@ func (c *Config) accountServices(account *Account, records *secrets.Records) (*S
 		services.close()
 		return nil, err
 	}
+	services.Sellers = sellers.New(sellers.Config{
+		Relays:    services.relays,
+		Account:   account.holder,
+		Keys:      services.Seeds,
+		Chains:    c.Environment.EVM.Chains,
+		Escrows:   c.Environment.EscrowPubkeys,
+		Contracts: c.Contracts,
+		Swaps:     c.SwapProvider,
+		Now:       c.Now,
+		Logger:    c.Logger,
+	})
 	return services, nil
 }
 
 // close ends the services first, so that what they have under way ends as closed and
 // not as a failure of the relays.
 func (s *Services) close() {
+	if s.Sellers != nil {
+		s.Sellers.Close()
+	}
 	if s.Seeds != nil {
 		s.Seeds.Close()
 	}
