@@ -2,21 +2,27 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/nbd-wtf/go-nostr/nip19"
+
 	"hostr-daemon/catalog"
+	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/request"
+	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/terminal"
 )
 
 type callCommand struct {
 	Action string   `arg:"" help:"Action id, such as hostr.listings.search."`
 	Input  []string `arg:"" optional:"" help:"The input as one JSON object, or as key=value pairs."`
-	As     string   `placeholder:"PUBKEY" help:"Call as this account."`
+	As     string   `placeholder:"PUBKEY" help:"Call as this account, 64 hex digits or npub1…"`
 	JSON   bool     `name:"json" help:"Print the result as JSON."`
 }
 
@@ -34,28 +40,101 @@ func (c *callCommand) Run(options *Options) error {
 	if err != nil {
 		return usageError{err}
 	}
+	caller, err := c.caller()
+	if err != nil {
+		return usageError{err}
+	}
 	ctx, stop := endOnSignal()
 	defer stop()
 	program, err := open(ctx, loaded, options, nil)
 	if err != nil {
 		return err
 	}
-	outcome, err := c.call(ctx, program, input)
+	outcome, err := c.call(ctx, program, request.Action{ID: c.Action, Pubkey: caller, Input: input})
 	if ctx.Err() == nil {
 		err = c.report(outcome, err)
 	}
 	return orSignal(ctx, program.closeAfter(err))
 }
 
-// call waits for the action, and shows a person that it is still going on.
-func (c *callCommand) call(ctx context.Context, program *program, input []byte) (request.Outcome, error) {
-	call := request.Action{ID: c.Action, Pubkey: c.As, Input: input}
+// caller is who calls: an npub as the account it is, other text as it stands. A sign-in
+// goes by any name until it is an account, so that a person need not make one up.
+func (c *callCommand) caller() (string, error) {
+	as := strings.TrimSpace(c.As)
+	if as == "" && c.Action == connectAction {
+		return "terminal", nil
+	}
+	if !strings.HasPrefix(as, "npub1") {
+		return as, nil
+	}
+	_, decoded, err := nip19.Decode(as)
+	pubkey, isKey := decoded.(string)
+	if err != nil || !isKey {
+		return "", errors.New("--as is no npub: copy it again, or give the 64 hex digits")
+	}
+	return pubkey, nil
+}
+
+// call runs the action; a sign-in that waits for a person shows its code first.
+func (c *callCommand) call(ctx context.Context, program *program, call request.Action) (request.Outcome, error) {
+	if call.ID == connectAction {
+		// An input that is none is told by the call itself.
+		if input, err := actions.ParseSessionConnectInput(call.Input); err == nil && input.Wait {
+			return c.signIn(ctx, program, call, input)
+		}
+	}
+	return wait(ctx, program, call)
+}
+
+const connectAction = "hostr.session.connect"
+
+// waitForSigner is the input of the second step of a sign-in.
+type waitForSigner struct {
+	Wait           bool `json:"wait"`
+	TimeoutSeconds int  `json:"timeoutSeconds"`
+}
+
+// signIn takes the two steps of a sign-in, as programs do: get the code, then wait.
+func (c *callCommand) signIn(ctx context.Context, program *program, call request.Action, input actions.SessionConnectInput) (request.Outcome, error) {
+	begin, err := json.Marshal(sessions.ConnectInput{Regenerate: input.Regenerate})
+	if err != nil {
+		return request.Outcome{}, err
+	}
+	end, err := json.Marshal(waitForSigner{Wait: true, TimeoutSeconds: input.TimeoutSeconds})
+	if err != nil {
+		return request.Outcome{}, err
+	}
+	call.Input = begin
+	outcome, err := wait(ctx, program, call)
+	code, shown := outcome.Data.(actions.SessionConnectResult)
+	if err != nil || !shown || !code.Pending {
+		return outcome, err
+	}
+	out := os.Stdout
+	if c.JSON {
+		out = os.Stderr // stdout is for the result
+	}
+	if err := terminal.SignInCode(out, code, isTerminal(out)); err != nil {
+		return request.Outcome{}, err
+	}
+	call.Input = end
+	outcome, err = wait(ctx, program, call)
+	if fault.Is(err, fault.NostrConnectTimeout) {
+		// The code ends with this process, which the action cannot know.
+		err = fault.New(fault.NostrConnectTimeout, "The signer has not approved the sign-in within %d seconds.", input.TimeoutSeconds).
+			WithHint("Call it again for a new code; timeoutSeconds=600 waits longer.").Transient()
+	}
+	return outcome, err
+}
+
+// wait waits for the action, and shows a person that it is still going on.
+func wait(ctx context.Context, program *program, call request.Action) (request.Outcome, error) {
 	limit := program.product.TimeLimit(call)
-	tooLong := fault.New(fault.UnexpectedError, "%s was not done within %s.", c.Action, limit.Round(time.Second)).Transient()
+	tooLong := fault.New(fault.UnexpectedError, "%s was not done within %s.", call.ID, limit.Round(time.Second)).Transient()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
 	defer cancel()
 	if isTerminal(os.Stderr) {
-		defer terminal.Progress(os.Stderr, c.Action)()
+		defer terminal.Progress(os.Stderr, call.ID)()
 	}
 	outcome, err := program.product.CallAction(ctx, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {

@@ -42,7 +42,7 @@ type commandLine struct {
 	Serve    serveCommand    `cmd:"" default:"withargs" help:"Serve requests from stdin until it ends (what happens without a command)."`
 	Call     callCommand     `cmd:"" help:"Run one action and print its result."`
 	Describe describeCommand `cmd:"" help:"Show what can be called, or one action in full."`
-	Doctor   doctorCommand   `cmd:"" help:"Check what works from here: state, relays, Blossom, geocoder, chains, swaps."`
+	Doctor   doctorCommand   `cmd:"" help:"Check what works from here: state, accounts, relays, Blossom, geocoder, chains, swaps."`
 }
 
 func main() {

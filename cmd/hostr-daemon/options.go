@@ -22,8 +22,8 @@ type Options struct {
 	StateDir string `env:"HOSTR_STATE_DIR" placeholder:"DIR" help:"Where database and secrets lie (default ~/.hostr-cli)."`
 	Config   string `placeholder:"FILE" help:"JSON file that overrides facts of the environment ($$HOSTR_DAEMON_CONFIG)."`
 
-	AllowInsecureFileSecrets bool   `negatable:"" help:"Permit private keys in a plain file (mode 0600) in the state directory ($$HOSTR_CLI_ALLOW_INSECURE_STORAGE=1). Signing in is to come: so far only the doctor looks at this."`
-	SecretsKeyFile           string `placeholder:"FILE" help:"Keep private keys in a file encrypted with the key in FILE ($$HOSTR_DAEMON_SECRETS_KEY_FILE). So far only the doctor looks at this."`
+	AllowInsecureFileSecrets bool   `negatable:"" help:"Keep private keys in a plain file (mode 0600) in the state directory in place of the keyring ($$HOSTR_CLI_ALLOW_INSECURE_STORAGE=1)."`
+	SecretsKeyFile           string `placeholder:"FILE" help:"Keep private keys in a file in the state directory, encrypted with the key in FILE ($$HOSTR_DAEMON_SECRETS_KEY_FILE; or the key itself in $$HOSTR_DAEMON_SECRETS_KEY). It counts before the plain file and the keyring."`
 	AllowLocalImages         bool   `negatable:"" help:"Listing images may name files of this machine. Creating listings is to come: so far without effect."`
 	AllowPrivateImageHosts   bool   `negatable:"" help:"Listing images may be fetched from private addresses. So far without effect."`
 

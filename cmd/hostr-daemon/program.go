@@ -28,12 +28,16 @@ type program struct {
 func open(ctx context.Context, actionCatalog *catalog.Catalog, options *Options, notify func(method string, params any)) (*program, error) {
 	sink := newLogSink()
 	journal := newJournal(sink)
+	signIns := journal
+	if notify == nil {
+		signIns = journal.Level(partsLevel()) // a command for people shows its course itself
+	}
 	running, err := runtime.Start(ctx, runtime.Options{
 		Environment: options.environment(),
 		StateDir:    options.StateDir,
 		Logger:      journal.Level(partsLevel()),
 		RelayLogger: journal.Level(relayLevel()),
-		Journal:     journal,
+		Journal:     signIns,
 		Secrets:     options.secrets(),
 		Notify:      notify,
 		Version:     version,

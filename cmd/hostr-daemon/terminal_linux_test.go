@@ -7,15 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"hostr-daemon/internal/sandbox"
+	"hostr-daemon/internal/sandbox/signerapp"
 )
 
 // pseudoTerminal is a terminal of which the test is the person in front.
@@ -129,6 +132,37 @@ func TestCallShowsProgressAndEndsOnInterrupt(t *testing.T) {
 	if stdout.Len() > 0 || strings.Contains(shown, "unexpected_error") {
 		t.Errorf("an interrupted call says %q and %q", stdout.String(), shown)
 	}
+}
+
+// At a terminal of any colours the code is dark on light, for signer apps to read.
+func TestSignInCodeAtATerminal(t *testing.T) {
+	t.Parallel()
+	market := startMarket(t, sandbox.Options{Listings: 1})
+	terminal := newPseudoTerminal(t)
+	command := terminal.command(t, market, "call", "hostr.session.connect", "wait=true", "--allow-insecure-file-secrets")
+	command.Stdout = terminal.device
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`(nostrconnect://\S+)\r\n`)
+	shown := terminal.await(t, link.MatchString)
+	if strings.Count(shown, "\x1b[30;107m  ") < 20 {
+		t.Errorf("the code is shown as\n%q", shown)
+	}
+	phone, err := signerapp.New(signerapp.Options{PrivateKey: market.Guests[0].PrivateKey, Logger: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(phone.Close)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := phone.Scan(ctx, link.FindStringSubmatch(shown)[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("signing in: %v", err)
+	}
+	terminal.await(t, func(shown string) bool { return strings.Contains(shown, "Signed in as "+market.Guests[0].NPub) })
 }
 
 // At a terminal log lines are for people; stdout stays for programs.

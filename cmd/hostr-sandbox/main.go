@@ -22,8 +22,19 @@ import (
 	"hostr-daemon/internal/sandbox/serve"
 )
 
-// errAnswers ends try when an answer was not right.
-var errAnswers = errors.New("not every answer was right")
+var (
+	// errAnswers ends try when an answer was not right.
+	errAnswers = errors.New("not every answer was right")
+	// errUnread ends a command whose output nobody reads any more.
+	errUnread = errors.New("nobody reads the output")
+)
+
+// Exit codes, as the daemon's.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
 
 // How much of the daemon's log is shown after a failure: lines, and bytes of each.
 const (
@@ -45,7 +56,8 @@ type marketFlags struct {
 	Seed     int64 `default:"1" help:"Decides all keys, texts and places."`
 }
 
-func (f marketFlags) check() error {
+// Validate is called by kong when the command line is read.
+func (f marketFlags) Validate() error {
 	if f.Listings < 0 || f.Listings > 200_000 {
 		return fmt.Errorf("--listings must lie between 0 and 200000")
 	}
@@ -60,9 +72,6 @@ type tryCommand struct {
 
 // Run implements the command.
 func (c tryCommand) Run(ctx context.Context, logger zerolog.Logger) (err error) {
-	if err := c.check(); err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "hostr-sandbox-")
 	if err != nil {
 		return fmt.Errorf("no temporary directory: %w", err)
@@ -96,6 +105,8 @@ func (c tryCommand) Run(ctx context.Context, logger zerolog.Logger) (err error) 
 func conclude(report conversation.Report) error {
 	if len(report.Wrong) == 0 {
 		fmt.Printf("\nAll was right: %d checks.\n", report.Right)
+		fmt.Println("\nBooking and paying are still to come. To call the daemon yourself, keep a market up:")
+		fmt.Println("\n  go run ./cmd/hostr-sandbox serve")
 		return nil
 	}
 	fmt.Printf("\nRight: %d. Wrong: %d:\n", report.Right, len(report.Wrong))
@@ -115,6 +126,7 @@ func conclude(report conversation.Report) error {
 
 type serveCommand struct {
 	marketFlags
+	Accounts     bool `help:"Also print the people's keys, to sign in with."`
 	Odd          bool `help:"Add listings no careful client would write."`
 	RelayPort    int  `placeholder:"PORT" help:"Port of the relay (default: a free one)."`
 	BlossomPort  int  `placeholder:"PORT" help:"Port of the Blossom server."`
@@ -124,15 +136,13 @@ type serveCommand struct {
 
 // Run implements the command.
 func (c serveCommand) Run(ctx context.Context, logger zerolog.Logger) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	return serve.Run(ctx, serve.Options{
 		Market: sandbox.Options{
 			Listings: c.Listings, Seed: c.Seed, Odd: c.Odd, Logger: logger,
 			RelayPort: c.RelayPort, BlossomPort: c.BlossomPort, GeocoderPort: c.GeocoderPort,
 		},
 		ControlPort: c.ControlPort,
+		Accounts:    c.Accounts,
 		Out:         os.Stdout,
 	})
 }
@@ -144,27 +154,64 @@ type relayCommand struct {
 // Run implements the command.
 func (c relayCommand) Run() error { return hostrrelay.Serve(c.ServiceURL, os.Stdin, os.Stdout) }
 
-func main() {
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(arguments []string) int {
+	// Whoever reads the output may leave early, as head does: that ends a command
+	// in order, so that it takes its directory along.
+	signal.Ignore(syscall.SIGPIPE)
 	var line commandLine
-	command := kong.Parse(&line,
+	exited := -1
+	parser, err := kong.New(&line,
 		kong.Name("hostr-sandbox"),
 		kong.Description("A Hostr market on one machine, to try hostr-daemon on and to develop against."),
-		kong.ShortUsageOnError(),
+		kong.Exit(func(code int) { exited = code }),
 	)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostr-sandbox: the command line's grammar:", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(arguments)
+	if exited >= 0 {
+		return exited // --help has printed what was asked for
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "hostr-sandbox: %v\nSee hostr-sandbox --help.\n", err)
+		return exitUsage
+	}
+	return exitCode(line.run(command))
+}
+
+// run runs the command until it is done, a signal comes or nobody reads on.
+func (l *commandLine) run(command *kong.Context) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	defer watchReader(os.Stdout, func() { cancel(errUnread) })()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	logger := zerolog.Nop()
-	if line.Verbose {
+	if l.Verbose {
 		logger = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr}).With().Timestamp().Logger()
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(logger)
-	if err := command.Run(); err != nil {
-		stop()
-		if !errors.Is(err, errAnswers) {
-			fmt.Fprintln(os.Stderr, "hostr-sandbox: "+err.Error())
-		}
-		os.Exit(1)
+	err := command.Run()
+	if err != nil && errors.Is(context.Cause(ctx), errUnread) {
+		return errUnread
+	}
+	return err
+}
+
+// exitCode says what went wrong, if that was not said yet, and returns the code.
+func exitCode(err error) int {
+	switch {
+	case err == nil, errors.Is(err, errUnread), errors.Is(err, syscall.EPIPE):
+		return exitDone
+	case errors.Is(err, errAnswers):
+		return exitFailed
+	default:
+		fmt.Fprintln(os.Stderr, "hostr-sandbox: "+err.Error())
+		return exitFailed
 	}
 }

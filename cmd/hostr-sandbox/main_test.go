@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -25,8 +26,14 @@ func build(t *testing.T) string {
 	return binary
 }
 
+// output is what a command writes to stdout, by lines, until it is closed.
+type output struct {
+	*bufio.Reader
+	io.Closer
+}
+
 // start runs the command with a temporary directory of its own.
-func start(t *testing.T, binary string, arguments ...string) (command *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader, temporary string) {
+func start(t *testing.T, binary string, arguments ...string) (command *exec.Cmd, stdin io.WriteCloser, stdout *output, temporary string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -37,14 +44,15 @@ func start(t *testing.T, binary string, arguments ...string) (command *exec.Cmd,
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := command.StdoutPipe()
+	command.Stderr = &bytes.Buffer{}
+	pipe, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return command, stdin, bufio.NewReader(output), temporary
+	return command, stdin, &output{bufio.NewReader(pipe), pipe}, temporary
 }
 
 func TestCommand(t *testing.T) {
@@ -78,6 +86,34 @@ func TestCommand(t *testing.T) {
 		}
 	})
 
+	t.Run("a reader that leaves ends it in order", func(t *testing.T) {
+		t.Parallel()
+		silent := filepath.Join(t.TempDir(), "daemon")
+		if err := os.WriteFile(silent, []byte("#!/bin/sh\nexec cat >/dev/null\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, arguments := range [][]string{
+			{"serve", "--listings", "20"},
+			{"try", "--listings", "20", "--daemon", silent},
+		} {
+			command, _, stdout, temporary := start(t, binary, arguments...)
+			for range 3 {
+				if _, err := stdout.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := stdout.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := command.Wait(); err != nil || command.Stderr.(*bytes.Buffer).Len() > 0 {
+				t.Errorf("%v ended with %v and said %q", arguments, err, command.Stderr)
+			}
+			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+				t.Errorf("%v left in the temporary directory: %v, %v", arguments, left, err)
+			}
+		}
+	})
+
 	t.Run("relay ends with its parent", func(t *testing.T) {
 		t.Parallel()
 		command, stdin, stdout, _ := start(t, binary, "relay", "--service-url", "ws://127.0.0.1:1")
@@ -99,10 +135,13 @@ func TestCommand(t *testing.T) {
 			"try --daemon no-such-file":  "no-such-file",
 			"serve --listings 200001":    "--listings must lie between 0 and 200000",
 			"serve --relay-port nothing": "--relay-port",
+			"try --listings=-1":          "--listings must lie between 0 and 200000",
 			"sleep":                      "unexpected argument sleep",
+			"":                           `expected one of "try", "serve"`,
 		} {
 			output, err := exec.Command(binary, strings.Fields(arguments)...).CombinedOutput()
-			if err == nil || !strings.Contains(string(output), want) {
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(output), want) {
 				t.Errorf("%s: %v, %s", arguments, err, output)
 			}
 		}

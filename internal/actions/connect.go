@@ -33,7 +33,7 @@ type SessionConnectResult struct {
 }
 
 func sessionConnect(ctx context.Context, caller caller, input SessionConnectInput) (answer[SessionConnectResult], error) {
-	if account := caller.session.Account(); account != nil && !account.NeedsRecovery() && account.Pubkey() == caller.session.Key() {
+	if account := caller.session.Account(); account != nil && account.Pubkey() == caller.session.Key() && caller.session.Restore(ctx) == nil {
 		return answer[SessionConnectResult]{data: authenticated(sessions.SignedIn{Pubkey: account.Pubkey(), Credential: account.Credential()})}, nil
 	}
 	pending, err := caller.registry.Connect(caller.session.Key(), input.Regenerate)

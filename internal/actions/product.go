@@ -82,7 +82,7 @@ func (p *Product) caller(ctx context.Context, pubkey string) (caller, error) {
 	if pubkey == "" {
 		from.session, err = registry.Foreground(ctx)
 	} else {
-		from.session, err = registry.Session(ctx, pubkey)
+		from.session, err = registry.Opened(ctx, pubkey)
 	}
 	if err != nil {
 		return caller{}, err

@@ -1,15 +1,18 @@
 // Package doctor finds out what works from this machine: the override file, the state
-// directory, the place for private keys, and each outside system of the environment.
-// It asks each one real question, all at the same time, and times the answer.
+// directory, the place for private keys, the signer of each account kept there, and
+// each outside system of the environment. It asks each one real question, all at the
+// same time, and times the answer.
 //
-// It opens the state directory as the daemon would; beyond that it changes nothing
-// and signs nothing. It must never show a key that an address may hold.
+// It opens the state directory and its accounts as the daemon would, whose upkeep of an
+// account begins when its signer answers; beyond that it changes nothing. It must never
+// show a secret, nor a key that an address may hold.
 package doctor
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -19,6 +22,7 @@ import (
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/runtime"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/sessions"
 )
 
 // patience bounds each check.
@@ -30,6 +34,9 @@ type State interface {
 	StateDir() (string, error)
 	// OpenState opens the state directory, or tells why it cannot be opened.
 	OpenState(ctx context.Context) error
+	// Sessions are those of the accounts kept there, or why there are none yet. While
+	// another process holds the directory the error's details are a runtime.LockHolder.
+	Sessions(ctx context.Context) (*sessions.Registry, error)
 }
 
 // Config says what to examine.
@@ -68,6 +75,9 @@ type check struct {
 // that is taken hides none of them.
 func Examine(ctx context.Context, config Config) ([]Finding, error) {
 	checks := config.localChecks()
+	local := len(checks)
+	var accounts []Finding
+	var running sync.WaitGroup
 	if config.EnvironmentError == nil {
 		reach, err := newReach(config.Environment)
 		if err != nil {
@@ -75,14 +85,14 @@ func Examine(ctx context.Context, config Config) ([]Finding, error) {
 		}
 		defer reach.close()
 		checks = append(checks, reach.checks(config.Environment)...)
+		running.Go(func() { accounts = config.examineAccounts(ctx) })
 	}
 	findings := make([]Finding, len(checks))
-	var running sync.WaitGroup
 	for i, c := range checks {
 		running.Go(func() { findings[i] = examine(ctx, c) })
 	}
 	running.Wait()
-	return findings, nil
+	return slices.Insert(findings, local, accounts...), nil
 }
 
 func examine(ctx context.Context, c check) Finding {
@@ -121,18 +131,31 @@ func (c Config) localChecks() []check {
 // openState takes a directory in use for no fault: some daemon works with it.
 func (c Config) openState(ctx context.Context) (string, error) {
 	err := c.State.OpenState(ctx)
-	if coded := fault.From(err); coded != nil {
-		if _, held := coded.Details.(runtime.LockHolder); held {
-			return coded.Message, nil
-		}
+	if inUse(err) {
+		return fault.From(err).Message, nil
 	}
 	return "", err
 }
 
-func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
+// inUse tells that another process holds the state directory.
+func inUse(err error) bool {
+	coded := fault.From(err)
+	if coded == nil {
+		return false
+	}
+	_, held := coded.Details.(runtime.LockHolder)
+	return held
+}
+
+// openSecrets opens the place for private keys as the daemon does.
+func (c Config) openSecrets(dir string) (*secrets.Store, error) {
 	options := c.Secrets
 	options.StateDir, options.Environment = dir, c.Environment.Name
-	store, err := secrets.Open(options)
+	return secrets.Open(options)
+}
+
+func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
+	store, err := c.openSecrets(dir)
 	if err != nil {
 		return "", err
 	}

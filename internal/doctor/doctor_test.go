@@ -173,6 +173,7 @@ func TestEverythingWorks(t *testing.T) {
 		"environment test ok TIME ",
 		"state directory DIR ok TIME ",
 		"private keys DIR ok TIME file",
+		"accounts test ok TIME nobody is signed in",
 		"Hostr relay RELAY ok TIME ",
 		"relay PUBLIC ok TIME ",
 		"Blossom BLOSSOM ok TIME ",

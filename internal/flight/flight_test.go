@@ -30,7 +30,7 @@ func TestEqualWorkIsSharedWhileItRuns(t *testing.T) {
 	started := make(chan struct{}, 10)
 	work := func(ctx context.Context) (int, error) {
 		started <- struct{}{}
-		<-release
+		receive(t, release)
 		if ctx.Value(valueKey{}) != "of the first caller" {
 			t.Error("the first caller's values are missing")
 		}
@@ -47,7 +47,7 @@ func TestEqualWorkIsSharedWhileItRuns(t *testing.T) {
 		outcomes <- value
 	}
 	callers.Go(ask)
-	<-started
+	receive(t, started)
 	for range 9 {
 		callers.Go(ask)
 	}
@@ -104,12 +104,12 @@ func TestARunOutlivesItsCallers(t *testing.T) {
 	gone := errors.New("the caller is gone")
 	ctx, leave := context.WithCancelCause(t.Context())
 	go func() {
-		<-started
+		receive(t, started)
 		leave(gone)
 	}()
 	_, err := group.Do(ctx, "key", func(ctx context.Context) (int, error) {
 		close(started)
-		<-release
+		receive(t, release)
 		ended <- ctx.Err()
 		return 0, nil
 	})
@@ -117,7 +117,7 @@ func TestARunOutlivesItsCallers(t *testing.T) {
 		t.Errorf("the caller got %v", err)
 	}
 	close(release)
-	if err := <-ended; err != nil {
+	if err := receive(t, ended); err != nil {
 		t.Errorf("the run ended with its caller: %v", err)
 	}
 	if _, err := group.Do(ctx, "key", nil); !errors.Is(err, gone) {
@@ -139,12 +139,12 @@ func TestCloseEndsRunsAndWaits(t *testing.T) {
 		})
 		outcome <- err
 	}()
-	<-started
+	receive(t, started)
 	group.Close()
 	if !ended.Load() {
 		t.Error("Close did not wait for the run")
 	}
-	if err := <-outcome; !errors.Is(err, flight.ErrClosed) {
+	if err := receive(t, outcome); !errors.Is(err, flight.ErrClosed) {
 		t.Errorf("the caller got %v", err)
 	}
 	if _, err := group.Do(t.Context(), "key", nil); !errors.Is(err, flight.ErrClosed) {
@@ -164,5 +164,18 @@ func TestAPanicIsAnError(t *testing.T) {
 	}
 	if value, err := group.Do(t.Context(), "key", func(context.Context) (int, error) { return 5, nil }); value != 5 || err != nil {
 		t.Errorf("after a panic: %d, %v", value, err)
+	}
+}
+
+// receive waits for what should come at once. It may be called in any goroutine.
+func receive[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(patience):
+		t.Error("nothing came")
+		var none T
+		return none
 	}
 }

@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ const (
 	// rememberedCovers bounds the covers kept in memory, about 15 kB each.
 	rememberedCovers = 256
 	// coverTimeout bounds one computation, in case an outline is monstrous.
-	coverTimeout = 30 * time.Second
+	coverTimeout = 10 * time.Second
 )
 
 // Places finds the outline of a named place; equal look-ups under way are one.
@@ -81,6 +82,9 @@ func cover(ctx context.Context, place geocode.Place) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, coverTimeout)
 	defer cancel()
 	cells, err := location.Cover(ctx, place.Geometry, searchCellBudget)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.New(fault.UnexpectedError, "The outline that the geocoder gives for %q is too intricate to search in: name a smaller place in it.", place.DisplayName)
+	}
 	if err != nil {
 		return nil, fault.New(fault.UnexpectedError, "the outline of %q could not be covered with map cells: %w", place.DisplayName, err)
 	}

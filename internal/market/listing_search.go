@@ -2,11 +2,14 @@ package market
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nbd-wtf/go-nostr"
+
+	"hostr-daemon/internal/fault"
 )
 
 // SearchCriteria says which listings to find (spec 40 §4.1). Empty fields do not
@@ -41,6 +44,9 @@ const (
 	capacitySpan  = 30
 )
 
+// maxSearchFeatures is above the number of features that Hostr knows.
+const maxSearchFeatures = 128
+
 // SearchFilter returns the relay filter of a search. Unknown words are
 // invalid_listing_type or invalid_rent_or_buy; an empty place is
 // ErrMatchesNothing. Inactive listings match too.
@@ -62,6 +68,11 @@ func SearchFilter(criteria SearchCriteria) (nostr.Filter, error) {
 	}
 	if criteria.Guests != nil {
 		tags["c"] = capacities(*criteria.Guests)
+	}
+	if len(criteria.Features) > maxSearchFeatures {
+		return nostr.Filter{}, fault.New(fault.InvalidInput, "%d features are more than any place can have.", len(criteria.Features)).
+			At("features").WithHint(fmt.Sprintf("at most %d names, such as kitchen or pool", maxSearchFeatures)).
+			WithDetails(inputReason{Reason: "range"})
 	}
 	switch features := sortedNames(criteria.Features); len(features) {
 	case 0:

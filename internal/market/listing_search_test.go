@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -243,5 +244,17 @@ func TestFindListing(t *testing.T) {
 	}
 	if listing, ok := market.FindListing([]*nostr.Event{event("5", author, "a", 99)}, anchor); ok {
 		t.Errorf("found %v", listing.Event)
+	}
+}
+
+func TestSearchFilterRefusesFloodsOfFeatures(t *testing.T) {
+	t.Parallel()
+	features := make([]string, 1_000_000)
+	for i := range features {
+		features[i] = strconv.Itoa(i)
+	}
+	_, err := market.SearchFilter(market.SearchCriteria{Features: features, Limit: 1})
+	if problem := fault.From(err); problem == nil || problem.Code != fault.InvalidInput || problem.Path != "features" {
+		t.Errorf("a million features give %v", err)
 	}
 }

@@ -97,14 +97,14 @@ func joinFeatures(names []string) string { return strings.Join(names, "+") }
 
 // sortedNames trims the names, drops blank ones and repetitions, and sorts.
 func sortedNames(names []string) []string {
-	var kept []string
+	kept := make([]string, 0, len(names))
 	for _, name := range names {
-		if trimmed := strings.TrimSpace(name); trimmed != "" && !slices.Contains(kept, trimmed) {
+		if trimmed := strings.TrimSpace(name); trimmed != "" {
 			kept = append(kept, trimmed)
 		}
 	}
 	slices.SortFunc(kept, compareCodeUnits)
-	return kept
+	return slices.Compact(kept)
 }
 
 // compareCodeUnits orders by UTF-16 code unit, as the other clients do; byte

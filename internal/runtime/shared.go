@@ -22,6 +22,7 @@ import (
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/relaylists"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/store"
 )
@@ -63,6 +64,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 		Environment: facts,
 		Secrets:     kept,
 		Swaps:       opened,
+		SeedMarks:   func(pubkey string) seeds.Memory { return opened.SeedMarks(pubkey) },
 		Verifier:    verifier,
 		Cells:       cells,
 		Profiles:    profiles.NewCache(options.Now),

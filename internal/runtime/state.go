@@ -99,6 +99,10 @@ func (s *State) Store(ctx context.Context) (*store.Store, error) {
 	}
 }
 
+// checkPatience leaves the bridge's readiness probe, which waits 2.5 s, time to hear
+// the reason.
+const checkPatience = 2 * time.Second
+
 // Check tells whether the state is usable, for requests that need no state but must
 // report a broken one. A lock of another process does not concern them.
 func (s *State) Check(ctx context.Context) error {
@@ -106,6 +110,8 @@ func (s *State) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	late := time.NewTimer(checkPatience)
+	defer late.Stop()
 	for {
 		phase, changed := a.watch()
 		switch phase {
@@ -116,6 +122,8 @@ func (s *State) Check(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
+		case <-late.C:
+			return fault.New(fault.UnexpectedError, "The state directory is still being opened: another program may hold its database. Ask again in a moment.").Transient()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

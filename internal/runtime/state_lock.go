@@ -46,7 +46,8 @@ func newStateLock(dir, environment string) *stateLock {
 
 // acquire takes the lock, and calls waiting once if another process has it.
 func (l *stateLock) acquire(ctx context.Context, now time.Time, waiting func()) error {
-	if info, err := os.Stat(l.file.Path()); err == nil && !info.Mode().IsRegular() {
+	// A link is refused too: what it points to is not ours to write.
+	if info, err := os.Lstat(l.file.Path()); err == nil && !info.Mode().IsRegular() {
 		return fault.New(fault.UnexpectedError,
 			"%q is not a file, so it cannot be the lock of the state directory: move it away.", l.file.Path())
 	}
@@ -84,7 +85,7 @@ func (l *stateLock) inPlace() bool {
 	if err != nil {
 		return false
 	}
-	named, err := os.Stat(l.file.Path())
+	named, err := os.Lstat(l.file.Path())
 	return err == nil && os.SameFile(locked, named)
 }
 
@@ -93,8 +94,31 @@ func (l *stateLock) inPlace() bool {
 func (l *stateLock) sign(now time.Time) {
 	holder := LockHolder{PID: os.Getpid(), StartedAt: now.UTC().Truncate(time.Second)}
 	if text, err := json.Marshal(holder); err == nil {
-		_ = os.WriteFile(l.file.Path(), append(text, '\n'), 0o600)
+		_ = l.overwrite(append(text, '\n'))
 	}
+}
+
+// overwrite replaces what stands in the locked file, and only in that one: by now
+// the name may stand for another.
+func (l *stateLock) overwrite(text []byte) error {
+	locked, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(l.file.Path(), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	named, err := file.Stat()
+	if err != nil || !os.SameFile(locked, named) {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return err
 }
 
 // holder reads who has the lock, as far as the text tells.
@@ -128,7 +152,7 @@ func (l *stateLock) release() error {
 	if !l.file.Locked() {
 		return nil
 	}
-	emptied := os.Truncate(l.file.Path(), 0)
+	emptied := l.overwrite(nil)
 	if errors.Is(emptied, fs.ErrNotExist) {
 		emptied = nil
 	}

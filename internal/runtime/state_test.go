@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+
+	_ "github.com/mattn/go-sqlite3"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/store"
@@ -566,4 +569,47 @@ func BenchmarkOpenState(b *testing.B) {
 		}
 		b.StartTimer()
 	}
+}
+
+// A lock file that is a link would have us write into what it points to.
+func TestLinkedLockFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	precious := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(precious, filepath.Join(dir, "test.lock")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openState(t, StateOptions{Dir: dir}).Store(t.Context())
+	checkStateProblem(t, err, false, "test.lock")
+	if text, err := os.ReadFile(precious); string(text) != "precious" || err != nil {
+		t.Errorf("the file behind the link holds %q, %v", text, err)
+	}
+}
+
+// The readiness probe gives up after 2.5 s, so a database that somebody else keeps
+// locked must be reported before.
+func TestCheckDoesNotWaitForALockedDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "test.sqlite3")
+	first := OpenState(t.Context(), StateOptions{Dir: dir, Environment: "test"})
+	mustStore(t, first)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := sql.Open("sqlite3", path+"?_txlock=exclusive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	locked, err := holder.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locked.Rollback() }()
+	err = openState(t, StateOptions{Dir: dir}).Check(t.Context())
+	checkStateProblem(t, err, true, "still being opened")
 }

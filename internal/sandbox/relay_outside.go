@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +24,11 @@ import (
 // openRelay runs the relay in a process of its own, built without the race
 // detector, which would report khatru.
 func openRelay(ctx context.Context, serviceURL string, _ zerolog.Logger) (relayproxy.Backend, error) {
-	binary, err := relayBinary()
+	built, err := relayBinary()
 	if err != nil {
 		return nil, err
 	}
-	return hostrrelay.Spawn(ctx, binary, serviceURL)
+	return hostrrelay.Spawn(ctx, built.path, serviceURL)
 }
 
 const (
@@ -35,25 +36,45 @@ const (
 	relayDirs    = "hostr-sandbox-race-" // then the process id, a dash and random digits
 )
 
-// relayBinary builds the command once for this process. Nothing tells a package
-// when its test process ends, so each build sweeps away what ended ones left.
-var relayBinary = sync.OnceValues(func() (string, error) {
+// binary is a built command. Its directory is removed when alive is closed.
+type binary struct {
+	path  string
+	alive io.Closer // referred to so that only the end of the process closes it
+}
+
+// relayBinary builds the command once for this process.
+var relayBinary = sync.OnceValues(func() (binary, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	sweep()
 	dir, err := os.MkdirTemp("", relayDirs+strconv.Itoa(os.Getpid())+"-")
 	if err != nil {
-		return "", fmt.Errorf("relay process: %w", err)
+		return binary{}, fmt.Errorf("relay process: %w", err)
 	}
-	binary := filepath.Join(dir, "hostr-sandbox")
-	output, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", binary, relayPackage).CombinedOutput()
+	path := filepath.Join(dir, "hostr-sandbox")
+	output, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", path, relayPackage).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("relay process: go build %s: %w: %s", relayPackage, err, strings.TrimSpace(string(output)))
+		return binary{}, fmt.Errorf("relay process: go build %s: %w: %s", relayPackage, err, strings.TrimSpace(string(output)))
 	}
-	return binary, nil
+	alive, err := removeAfterwards(dir)
+	return binary{path, alive}, err
 })
 
-// sweep removes the binaries of processes that are gone.
+// removeAfterwards has a shell remove dir when the returned end of a pipe closes,
+// as it does with this process: nothing else tells when a test process ends.
+func removeAfterwards(dir string) (io.Closer, error) {
+	shell := exec.Command("sh", "-c", `trap "" INT TERM HUP; read -r _; rm -rf -- "$1"`, "sh", dir)
+	alive, err := shell.StdinPipe()
+	if err == nil {
+		err = shell.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("relay process: %w", err)
+	}
+	return alive, nil
+}
+
+// sweep removes the binaries of processes that are gone, should one be left.
 func sweep() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), relayDirs+"*"))
 	for _, dir := range dirs {

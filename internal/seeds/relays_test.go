@@ -18,17 +18,24 @@ func (forgetful) Query(context.Context, nostr.Filter, relay.QueryOptions) (relay
 }
 
 // meeting lets its guests go on when all are there.
-type meeting struct{ guests sync.WaitGroup }
+type meeting struct {
+	t       testing.TB
+	mu      sync.Mutex
+	missing int
+	all     chan struct{}
+}
 
-func newMeeting(guests int) *meeting {
-	m := &meeting{}
-	m.guests.Add(guests)
-	return m
+func newMeeting(t testing.TB, guests int) *meeting {
+	return &meeting{t: t, missing: guests, all: make(chan struct{})}
 }
 
 func (m *meeting) attend() {
-	m.guests.Done()
-	m.guests.Wait()
+	m.mu.Lock()
+	if m.missing--; m.missing == 0 {
+		close(m.all)
+	}
+	m.mu.Unlock()
+	receive(m.t, m.all)
 }
 
 // meetingRelays has several devices publish at the same moment, and look only after

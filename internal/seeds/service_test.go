@@ -137,22 +137,26 @@ func TestSilenceIsNotAbsence(t *testing.T) {
 		"unreachable":     {RefuseConnections: true},
 		"wants no client": {HandshakeStatus: 503},
 	} {
-		for _, remote := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, remote signer %t", name, remote), func(t *testing.T) {
-				t.Parallel()
-				market := startRelay(t)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			market := startRelay(t)
+			market.Relay.Break(faults)
+			var devices []*device
+			var services []*Service
+			for i, remote := range []bool{true, false} {
 				d := newDevice(t, market, remote)
 				d.relayClock = hurriedClock{started: time.Now()}
-				service := d.start()
-				market.Relay.Break(faults)
-				d.mustFail(service, "could not be looked up")
+				devices, services = append(devices, d), append(services, d.start())
+				d.mustFail(services[i], "could not be looked up")
 				if asked := d.account.requests(); asked != "" {
-					t.Errorf("the signer was asked for %s", asked)
+					t.Errorf("remote signer %t: asked for %s", remote, asked)
 				}
-				market.Relay.Heal()
-				d.retry(service) // the failure is not remembered
-			})
-		}
+			}
+			market.Relay.Heal() // the failure is not remembered
+			if !devices[0].retry(services[0]).Equal(devices[1].retry(services[1])) {
+				t.Error("the account has two seeds")
+			}
+		})
 	}
 }
 
@@ -287,7 +291,7 @@ func TestTwoDevicesAtOnce(t *testing.T) {
 	for _, kinds := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
 		t.Run(fmt.Sprintf("remote signers %t", kinds), func(t *testing.T) {
 			t.Parallel()
-			before, after := newMeeting(2), newMeeting(2)
+			before, after := newMeeting(t, 2), newMeeting(t, 2)
 			devices := [2]*device{}
 			seeds := [2]derivation.Seed{}
 			var running sync.WaitGroup

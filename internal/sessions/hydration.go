@@ -16,17 +16,20 @@ type hydration struct {
 	done chan struct{}
 	stop context.CancelFunc
 	err  error
+	// ended and again are under the session's lock. again is set when a profile was
+	// published under way, which the run may have looked for too early.
+	ended, again bool
 }
 
 // Hydrate starts the account's background work if it is not up or under way. A run
 // that failed is forgotten, so that the next call tries again.
 func (s *Session) Hydrate() {
-	s.startHydration()
+	s.startHydration(false)
 }
 
 // AwaitHydration waits until the account's background work is up.
 func (s *Session) AwaitHydration(ctx context.Context) error {
-	run := s.startHydration()
+	run := s.startHydration(false)
 	if run == nil {
 		return nil
 	}
@@ -48,7 +51,7 @@ const sellerTimeout = 120 * time.Second
 // ProfilePublished follows a profile edit: a first profile is what start-up was
 // waiting for, and guests look for the seller configuration beside it (spec 20 §9).
 func (s *Session) ProfilePublished() {
-	s.Hydrate()
+	s.startHydration(true)
 	s.mu.Lock()
 	services := s.services
 	s.mu.Unlock()
@@ -64,14 +67,15 @@ func (s *Session) ProfilePublished() {
 	})
 }
 
-func (s *Session) startHydration() *hydration {
+func (s *Session) startHydration(published bool) *hydration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.account == nil || s.account.NeedsRecovery() {
 		return nil
 	}
-	if s.hydrate != nil && !s.hydrate.failed() {
-		return s.hydrate
+	if run := s.hydrate; run != nil && !(run.ended && run.err != nil) {
+		run.again = run.again || published
+		return run
 	}
 	ctx, stop := context.WithCancel(s.registry.lifetime)
 	run := &hydration{done: make(chan struct{}), stop: stop}
@@ -79,7 +83,8 @@ func (s *Session) startHydration() *hydration {
 	if !s.registry.goBackground(func(context.Context) {
 		defer close(run.done)
 		defer stop()
-		run.err = services.startUp(ctx, account)
+		for !s.endHydration(run, services.startUp(ctx, account)) {
+		}
 	}) {
 		stop()
 		return nil
@@ -88,14 +93,16 @@ func (s *Session) startHydration() *hydration {
 	return run
 }
 
-// failed tells of a run that has ended with an error.
-func (h *hydration) failed() bool {
-	select {
-	case <-h.done:
-		return h.err != nil
-	default:
+// endHydration keeps the outcome of a run; false when it has to look once more.
+func (s *Session) endHydration(run *hydration, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(err, errNoProfile) && run.again {
+		run.again = false
 		return false
 	}
+	run.ended, run.err = true, err
+	return true
 }
 
 // readyTimeout bounds the wait for the Hostr relay (spec 20 §8.2).

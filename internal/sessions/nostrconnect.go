@@ -112,9 +112,13 @@ func (p *PendingSignIn) Collect() (SignedIn, bool) {
 
 // Listen makes sure that one listener runs for the sign-in, and returns when the
 // relay has taken its subscription: an answer that comes before is lost, so the URI
-// is shown after. A relay that does not answer is not waited for longer than two
-// seconds; the listener goes on trying.
+// is shown after. One that failed while nobody waited is started afresh, as nobody
+// would hear whoever scans the code now. A relay that does not answer is not waited
+// for longer than two seconds; the listener goes on trying.
 func (p *PendingSignIn) Listen(ctx context.Context) {
+	if failed := p.invitation.current(); failed != nil && failed.failed() {
+		p.invitation.forgetRun(failed)
+	}
 	run := p.invitation.listen()
 	ctx, cancel := context.WithTimeout(ctx, listenPatience)
 	defer cancel()
@@ -132,7 +136,9 @@ func (p *PendingSignIn) Wait(ctx context.Context) (SignedIn, error) {
 	select {
 	case <-run.done:
 	case <-ctx.Done():
-		return SignedIn{}, context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		return SignedIn{}, context.Cause(ctx) // also with a result, which is for the next one
 	}
 	if run.err != nil {
 		p.invitation.forgetRun(run)
@@ -223,8 +229,18 @@ func (i *invitation) ended(now time.Time) (*listening, bool) {
 	}
 }
 
-// forgetRun drops a failed run after its error has reached a waiter, so that the
-// next one listens afresh, on the same QR code.
+// failed tells of a run that has ended with an error.
+func (l *listening) failed() bool {
+	select {
+	case <-l.done:
+		return l.err != nil
+	default:
+		return false
+	}
+}
+
+// forgetRun drops a failed run, so that the next one listens afresh, on the same QR
+// code.
 func (i *invitation) forgetRun(run *listening) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -22,6 +22,7 @@ import (
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/relaylists"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sellers"
 )
 
@@ -30,7 +31,9 @@ type Config struct {
 	Environment environment.Environment
 	Secrets     *secrets.Store
 	// Swaps tells what logging out must wait for.
-	Swaps      UnfinishedSwaps
+	Swaps UnfinishedSwaps
+	// SeedMarks spares a remote signer a decryption at every start; nil for none.
+	SeedMarks  func(pubkey string) seeds.Memory
 	Verifier   *relay.Verifier
 	Cells      *listings.Cells
 	Profiles   *profiles.Cache
@@ -96,15 +99,26 @@ func (r *Registry) Foreground(ctx context.Context) (*Session, error) {
 	return session, session.open(ctx)
 }
 
-// Session returns the session of a key, an account pubkey or any other text,
-// opened: what is stored of it has been read, and its signer restored or found
-// wanting. A failure is not remembered; the next call tries again.
-func (r *Registry) Session(ctx context.Context, key string) (*Session, error) {
+// Opened returns the session of a key, an account pubkey or any other text: what is
+// stored of it has been read. A remote signer may still be being restored, which
+// whoever needs it waits for (Check, Status, Restore). A failure is not remembered;
+// the next call tries again.
+func (r *Registry) Opened(ctx context.Context, key string) (*Session, error) {
 	session, err := r.session(key)
 	if err != nil {
 		return nil, err
 	}
 	return session, session.open(ctx)
+}
+
+// Session is Opened for callers who look at the account without asking for anything:
+// its signer is restored or found wanting.
+func (r *Registry) Session(ctx context.Context, key string) (*Session, error) {
+	session, err := r.Opened(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return session, session.settle(ctx)
 }
 
 // Media uploads pictures, for an account or for nobody in particular.

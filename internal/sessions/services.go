@@ -65,7 +65,12 @@ func (c *Config) accountServices(account *Account, records *secrets.Records) (*S
 	if err != nil {
 		return nil, err
 	}
+	var marks seeds.Memory
+	if c.SeedMarks != nil {
+		marks = c.SeedMarks(account.pubkey)
+	}
 	services.Seeds, err = seeds.New(seeds.Config{
+		Memory:  marks,
 		Relays:  services.relays,
 		Account: account.holder,
 		Local:   seedRecord{records: records, pubkey: account.pubkey},

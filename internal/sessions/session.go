@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// openTimeout bounds reading what is stored and restoring a signer.
+	// openTimeout bounds reading what is stored.
 	openTimeout = 20 * time.Second
 	// restoreTimeout bounds the question to a stored remote signer (spec 20 §2).
 	restoreTimeout = 5 * time.Second
@@ -114,15 +114,24 @@ func (s *Session) runOpening(ctx context.Context, run *shared) {
 	run.err = s.load(ctx)
 	s.mu.Lock()
 	s.opening = nil
-	s.opened = run.err == nil
+	s.opened = s.opened || run.err == nil
 	s.mu.Unlock()
+	if run.err == nil {
+		// A signer that does not answer is no failure to open: the account stays signed
+		// in, and what needs the signer waits for this attempt and says so.
+		s.startRestore()
+	}
 	close(run.done)
 }
 
-// load reads the stored sign-in and brings its signer up (spec 20 §2).
+// load reads the stored sign-in (spec 20 §2), unless somebody has signed in before it
+// came to that.
 func (s *Session) load(ctx context.Context) error {
 	s.change.Lock()
 	defer s.change.Unlock()
+	if s.isOpened() {
+		return nil
+	}
 	if s.key == "" {
 		// The foreground session's record is left alone: the old daemon used it for
 		// sign-ins under way, and what lies there may be anybody's.
@@ -139,15 +148,13 @@ func (s *Session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.become(account); err != nil {
-		return err
-	}
-	if account.connection != nil {
-		// A signer that does not answer is no failure to open: the account stays signed
-		// in, and what needs the signer says so.
-		_ = s.reconnect(ctx, account)
-	}
-	return nil
+	return s.become(account)
+}
+
+func (s *Session) isOpened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
 }
 
 // accountOf turns a stored sign-in into an account; a remote signer is still to be
@@ -250,23 +257,47 @@ func (s *Session) close() {
 // Restore brings a lost remote signer back, within five seconds. Concurrent callers
 // share one attempt. It does nothing for an account that can sign.
 func (s *Session) Restore(ctx context.Context) error {
-	s.mu.Lock()
-	account := s.account
-	if account == nil || !account.NeedsRecovery() {
-		s.mu.Unlock()
+	run := s.startRestore()
+	if run == nil {
 		return nil
 	}
-	run := s.restore
-	if run == nil {
-		run = &shared{done: make(chan struct{}), err: ErrClosed}
-		s.restore = run
-		if !s.registry.goBackground(func(ctx context.Context) { s.runRestore(ctx, account, run) }) {
-			s.restore = nil
-			close(run.done)
-		}
-	}
-	s.mu.Unlock()
 	return run.wait(ctx)
+}
+
+// settle waits for the attempt under way, whatever comes of it.
+func (s *Session) settle(ctx context.Context) error {
+	s.mu.Lock()
+	run := s.restore
+	s.mu.Unlock()
+	if run == nil {
+		return nil
+	}
+	select {
+	case <-run.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// startRestore joins or begins an attempt; nil where there is nothing to restore.
+func (s *Session) startRestore() *shared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	account := s.account
+	if account == nil || !account.NeedsRecovery() {
+		return nil
+	}
+	if s.restore != nil {
+		return s.restore
+	}
+	run := &shared{done: make(chan struct{}), err: ErrClosed}
+	if s.registry.goBackground(func(ctx context.Context) { s.runRestore(ctx, account, run) }) {
+		s.restore = run
+	} else {
+		close(run.done)
+	}
+	return run
 }
 
 func (s *Session) runRestore(ctx context.Context, account *Account, run *shared) {

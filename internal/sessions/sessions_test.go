@@ -80,7 +80,7 @@ func TestSignerOfflineAndBack(t *testing.T) {
 	b.signIn(first, phone, bridgeSession)
 	first.Close()
 	phone.Offline()
-	session, err := b.daemon().Session(within(t), guest.PublicKey)
+	session, err := b.daemon().Opened(within(t), guest.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,6 +310,9 @@ func TestSignerRequestsAreTold(t *testing.T) {
 	b.signIn(registry, phone, bridgeSession)
 	session, err := registry.Session(within(t), guest.PublicKey)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.AwaitHydration(within(t)); err != nil { // it has the seed's backup signed
 		t.Fatal(err)
 	}
 	end := session.Operation("token-1", "trace-1")

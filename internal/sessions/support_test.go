@@ -19,6 +19,7 @@ import (
 	"hostr-daemon/internal/sandbox"
 	"hostr-daemon/internal/sandbox/signerapp"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/store"
 )
@@ -72,6 +73,7 @@ func (b *bench) daemon() *sessions.Registry {
 		Environment: facts,
 		Secrets:     kept,
 		Swaps:       database,
+		SeedMarks:   func(pubkey string) seeds.Memory { return database.SeedMarks(pubkey) },
 		Verifier:    verifier,
 		Cells:       listings.NewCells(nil),
 		Profiles:    profiles.NewCache(time.Now),

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/mattn/go-sqlite3"
 
 	"hostr-daemon/internal/fault"
 )
@@ -131,5 +134,9 @@ func ownVersion(ctx context.Context, q querier) (version int, err error) {
 		return 0, err
 	}
 	err = q.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM hostrd_schema").Scan(&version)
+	var problem sqlite3.Error
+	if errors.As(err, &problem) && problem.Code == sqlite3.ErrError {
+		err = fmt.Errorf("its table hostrd_schema is not one of hostr-daemon (%w): move the file away or give another --state-dir", err)
+	}
 	return version, err
 }

@@ -84,10 +84,10 @@ func TestNewDatabaseHasTheUpstreamTables(t *testing.T) {
 	if len(got) != len(names) {
 		t.Errorf("tables and indexes beside ours: %v", got)
 	}
-	if diff := cmp.Diff([]string{"table hostrd_schema", "table hostrd_verified_events"}, schemaOf(t, s.reader, "name LIKE 'hostrd!_%' ESCAPE '!'")); diff != "" {
+	if diff := cmp.Diff([]string{"table hostrd_schema", "table hostrd_seed_marks", "table hostrd_verified_events"}, schemaOf(t, s.reader, "name LIKE 'hostrd!_%' ESCAPE '!'")); diff != "" {
 		t.Errorf("our tables (-want +got):\n%s", diff)
 	}
-	if upstream, own := versions(t, s.reader); upstream != 2 || own != 1 {
+	if upstream, own := versions(t, s.reader); upstream != 2 || own != 2 {
 		t.Errorf("versions %d and %d", upstream, own)
 	}
 	execute(t, s.writer, "INSERT INTO displayed_notifications (id) VALUES ('n')")
@@ -150,7 +150,7 @@ func TestUpstreamDatabasesOpen(t *testing.T) {
 			if diff := cmp.Diff(before, dump(t, s.reader)); diff != "" {
 				t.Errorf("rows changed (-before +after):\n%s", diff)
 			}
-			if upstream, own := versions(t, s.reader); upstream != after || own != 1 {
+			if upstream, own := versions(t, s.reader); upstream != after || own != 2 {
 				t.Errorf("versions %d and %d", upstream, own)
 			}
 			if after == 2 {
@@ -179,7 +179,7 @@ func TestEmptyFileOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openStore(t, path)
-	if upstream, own := versions(t, s.reader); upstream != 2 || own != 1 {
+	if upstream, own := versions(t, s.reader); upstream != 2 || own != 2 {
 		t.Errorf("versions %d and %d", upstream, own)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o644 {
@@ -201,7 +201,7 @@ func TestNewerSchemaOfOursIsRefused(t *testing.T) {
 	if coded == nil || coded.Code != fault.UnexpectedError || coded.Retryable {
 		t.Fatalf("%+v", coded)
 	}
-	for _, part := range []string{path, "version 9", "up to 1", "newer hostr-daemon", "--state-dir"} {
+	for _, part := range []string{path, "version 9", "up to 2", "newer hostr-daemon", "--state-dir"} {
 		if !strings.Contains(coded.Message, part) {
 			t.Errorf("%q does not say %q", coded.Message, part)
 		}
@@ -215,12 +215,12 @@ func TestFailedMigrationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, newPath(t))
 	err := transact(t.Context(), s.writer, func(ctx context.Context, tx *sql.Tx) error {
-		return migrateOwn(ctx, tx, 2, "CREATE TABLE hostrd_half (id TEXT); CREATE TABEL hostrd_other (id TEXT)")
+		return migrateOwn(ctx, tx, 3, "CREATE TABLE hostrd_half (id TEXT); CREATE TABEL hostrd_other (id TEXT)")
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if _, own := versions(t, s.reader); own != 1 {
+	if _, own := versions(t, s.reader); own != 2 {
 		t.Errorf("version %d", own)
 	}
 	if got := schemaOf(t, s.reader, "name = 'hostrd_half'"); len(got) != 0 {
@@ -246,7 +246,21 @@ func TestMigrationsRunOnceForTwoOpeners(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := count(t, openStore(t, path).reader, "hostrd_schema"); n != 1 {
+	if n := count(t, openStore(t, path).reader, "hostrd_schema"); n != 2 {
 		t.Errorf("%d migrations are noted", n)
+	}
+}
+
+func TestForeignSchemaTableIsNamed(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	s := openStore(t, path)
+	execute(t, s.writer, "DROP TABLE hostrd_schema; CREATE TABLE hostrd_schema (x)")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), path)
+	if coded := fault.From(err); coded == nil || !strings.Contains(coded.Message, "hostrd_schema is not one of hostr-daemon") {
+		t.Errorf("a foreign table gives %v", err)
 	}
 }

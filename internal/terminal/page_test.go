@@ -20,6 +20,7 @@ import (
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/request"
+	"hostr-daemon/internal/secrets"
 )
 
 var update = flag.Bool("update", false, "write the pages into testdata instead of comparing them")
@@ -172,12 +173,57 @@ func outcomes(t *testing.T) map[string]request.Outcome {
 		"status-nobody":      {Data: actions.SessionStatus{Storage: &actions.SessionStorage{Scope: "hostr-session/"}}},
 		"status-signed-in":   {Data: actions.SessionStatus{ActivePubkey: &pubkey, Authenticated: true, SignerOnline: true}},
 		"status-signer-gone": {Data: actions.SessionStatus{ActivePubkey: &pubkey, Authenticated: true}},
+		"connect-pending":    {Data: signInCode},
+		"connect-hostile":    {Data: actions.SessionConnectResult{Pending: true, DisplayTitle: hostile, DisplayMessage: hostile, QR: hostile + "\n" + hostile, NostrConnect: hostile}},
+		"connect-remote":     {Data: actions.SessionConnectResult{Authenticated: true, Pubkey: pubkey, CredentialType: secrets.BunkerCredential}},
+		"connect-local":      {Data: actions.SessionConnectResult{Authenticated: true, Pubkey: pubkey, CredentialType: secrets.PrivateKeyCredential}},
 		"anything": {Data: struct {
 			Text   string `json:"text"`
 			Number int    `json:"number"`
 		}{"<b>\u009b31m\u202e & \u2028" + "\x1b[0m", 7}},
 		"nothing": {},
 	}
+}
+
+// signInCode is a sign-in to show; its drawing stands for a real one.
+var signInCode = actions.SessionConnectResult{
+	Pending:        true,
+	DisplayTitle:   "Sign in to Hostr",
+	DisplayMessage: "Scan this code with your Nostr signer app, or open the link on the device that has it, and approve the connection.",
+	NostrConnect:   "nostrconnect://" + strings.Repeat("ab", 32) + "?relay=wss%3A%2F%2Frelay.example.org&secret=shown-on-purpose&perms=" + strings.Repeat("sign_event,", 8),
+	QR:             "          \n  █▀▀█▄█  \n  █  █ ▀  \n          \n",
+}
+
+// On a terminal of any colours the code is dark on light, and the rest of the page is
+// as everywhere.
+func TestSignInCodeIsDarkOnLight(t *testing.T) {
+	t.Parallel()
+	var plain, coloured bytes.Buffer
+	if err := errors.Join(SignInCode(&plain, signInCode, false), SignInCode(&coloured, signInCode, true)); err != nil {
+		t.Fatal(err)
+	}
+	wantHarmless(t, "plain code", plain.String())
+	if !strings.Contains(plain.String(), signInCode.QR) || !strings.Contains(plain.String(), "\n"+signInCode.NostrConnect+"\n") {
+		t.Errorf("code and link must stay whole:\n%s", plain.String())
+	}
+	for line := range strings.Lines(signInCode.QR) {
+		drawn := "\n\x1b[30;107m" + strings.TrimSuffix(line, "\n") + "\x1b[0m\n"
+		if !strings.Contains(coloured.String(), drawn) {
+			t.Errorf("the line %q is not drawn dark on light", line)
+		}
+	}
+	bare := strings.NewReplacer("\x1b[30;107m", "", "\x1b[0m", "").Replace(coloured.String())
+	if bare != plain.String() {
+		t.Errorf("colours change more than colours:\n%s", bare)
+	}
+
+	strange := signInCode
+	strange.DisplayTitle, strange.DisplayMessage, strange.NostrConnect, strange.QR = hostile, hostile, hostile, hostile+"\n"+hostile
+	coloured.Reset()
+	if err := SignInCode(&coloured, strange, true); err != nil {
+		t.Fatal(err)
+	}
+	wantHarmless(t, "strange code", strings.NewReplacer("\x1b[30;107m", "", "\x1b[0m", "").Replace(coloured.String()))
 }
 
 func TestResultPages(t *testing.T) {
@@ -239,10 +285,14 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 		"failure": Failure(broken, fault.New(fault.Busy, "busy")),
 		"JSON":    JSON(broken, 1),
 		"print":   Print(broken, "text"),
+		"code":    SignInCode(broken, signInCode, true),
 	} {
 		if !errors.Is(err, errBroken) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := Result(&bytes.Buffer{}, request.Outcome{Data: actions.SessionConnectResult{Authenticated: true, Pubkey: "nobody"}}); err == nil {
+		t.Error("an account that is none was printed")
 	}
 	if err := Result(&bytes.Buffer{}, request.Outcome{Data: make(chan int)}); err == nil {
 		t.Error("a value that is no JSON was printed")

@@ -12,6 +12,7 @@ import (
 
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/input"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/money"
 	"hostr-daemon/internal/request"
@@ -20,7 +21,7 @@ import (
 // Result prints the outcome of an action.
 func Result(out io.Writer, outcome request.Outcome) error {
 	page := &strings.Builder{}
-	if err := data(page, outcome.Data); err != nil {
+	if err := data(page, outcome.Data, len(outcome.Warnings) > 0); err != nil {
 		return err
 	}
 	if len(outcome.Warnings) > 0 {
@@ -45,6 +46,11 @@ func Warnings(out io.Writer, warnings []*fault.Error) error {
 func Failure(out io.Writer, err *fault.Error) error {
 	page := &strings.Builder{}
 	fmt.Fprintf(page, "%s\n", wrap(string(err.Code)+": "+err.Message, ""))
+	if details, ok := err.Details.(input.Details); ok && len(details.Problems) > 1 {
+		for _, problem := range details.Problems[1:] {
+			fmt.Fprintf(page, "%s\n", wrap("also: "+problem.Message, "  "))
+		}
+	}
 	if err.Path != "" {
 		fmt.Fprintf(page, "%s\n", wrap("input: "+err.Path, "  "))
 	}
@@ -57,16 +63,19 @@ func Failure(out io.Writer, err *fault.Error) error {
 	return Print(out, page.String())
 }
 
-func data(page *strings.Builder, data any) error {
+// data prints a result; incomplete tells that what is missing may exist all the same.
+func data(page *strings.Builder, data any, incomplete bool) error {
 	switch data := data.(type) {
 	case actions.ListingsResult:
-		listings(page, data)
+		listings(page, data, incomplete)
 		return nil
 	case actions.ProfileLookupResult:
-		return profile(page, data)
+		return profile(page, data, incomplete)
 	case actions.SessionStatus:
 		sessionStatus(page, data)
 		return nil
+	case actions.SessionConnectResult:
+		return sessionConnect(page, data)
 	case nil:
 		page.WriteString("Done.\n")
 		return nil
@@ -76,7 +85,11 @@ func data(page *strings.Builder, data any) error {
 	return err
 }
 
-func listings(page *strings.Builder, result actions.ListingsResult) {
+func listings(page *strings.Builder, result actions.ListingsResult, incomplete bool) {
+	if len(result.Listings) == 0 && incomplete {
+		page.WriteString("No listings could be read. What is wrong: hostr-daemon doctor\n")
+		return
+	}
 	if len(result.Listings) == 0 {
 		page.WriteString("No listings found.\n")
 		return
@@ -148,7 +161,11 @@ func shortDecimal(value string) string {
 }
 
 // profile prints what a person says of themselves, names and about first.
-func profile(page *strings.Builder, result actions.ProfileLookupResult) error {
+func profile(page *strings.Builder, result actions.ProfileLookupResult, incomplete bool) error {
+	if !result.Exists && incomplete {
+		fmt.Fprintf(page, "No profile could be read for %s.\nWhat is wrong: hostr-daemon doctor\n", result.NPub)
+		return nil
+	}
 	if !result.Exists || result.Metadata == nil {
 		fmt.Fprintf(page, "No profile found for %s.\n", result.NPub)
 		return nil

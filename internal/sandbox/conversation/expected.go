@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"hostr-daemon/internal/sandbox"
 )
 
@@ -133,17 +136,41 @@ func pricesOf(listing Summary) string {
 	return strings.Join(texts, ", ")
 }
 
-// priceLine writes the prices for people, without the zeros at the end.
+// priceLine writes the prices for people.
 func priceLine(listing Summary) string {
 	texts := make([]string, len(listing.Prices))
 	for i, price := range listing.Prices {
-		value := price.Amount.Value
-		if strings.Contains(value, ".") {
-			value = strings.TrimSuffix(strings.TrimRight(value, "0"), ".")
-		}
-		texts[i] = fmt.Sprintf("%s %s %s", value, price.Amount.Denomination, cmp.Or(price.Frequency, "once"))
+		texts[i] = amountForPeople(price) + cmp.Or(periods[price.Frequency], " "+price.Frequency)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, " or ")
+}
+
+// periods are the words for frequencies; a listing without one is sold.
+var periods = map[string]string{"": " to buy it", "daily": " a day", "weekly": " a week", "monthly": " a month", "yearly": " a year"}
+
+// satsBelow is the amount, in sats, from which on a price is written in BTC.
+const satsBelow = 10_000_000
+
+// amountForPeople writes small amounts of BTC in sats, and others without the
+// zeros at their end.
+func amountForPeople(price SummaryPrice) string {
+	english := message.NewPrinter(language.English) // for the commas
+	amount := price.Amount
+	units, err := strconv.ParseInt(amount.SmallestUnitValue, 10, 64)
+	switch {
+	case err != nil:
+		return amount.Value + " " + amount.Denomination
+	case amount.Denomination == "BTC" && amount.Decimals == 8 && units < satsBelow:
+		return english.Sprintf("%d sats", units)
+	}
+	whole, fraction, _ := strings.Cut(amount.Value, ".")
+	if figure, err := strconv.ParseInt(whole, 10, 64); err == nil {
+		whole = english.Sprintf("%d", figure)
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+		whole += "." + fraction
+	}
+	return whole + " " + amount.Denomination
 }
 
 func pricesWanted(listing sandbox.Listing) string {

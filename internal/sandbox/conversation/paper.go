@@ -128,11 +128,11 @@ func printable(r rune) rune {
 	return r
 }
 
-// shorten cuts a text in the middle when it has more than limit characters.
+// shorten cuts the end of a text that has more than limit characters.
 func shorten(text string, limit int) string {
 	runes := []rune(text)
 	if len(runes) <= limit {
 		return text
 	}
-	return string(runes[:limit-12]) + " … " + string(runes[len(runes)-9:])
+	return strings.TrimRight(string(runes[:limit-2]), " ") + " …"
 }

@@ -111,6 +111,8 @@ func introduce(paper *Paper, o Options) {
 	paper.Paragraph("The daemon is started with:")
 	paper.Detail(o.Daemon + " " + strings.Join(Arguments(o.StateDir, o.Config), " "))
 	paper.Detail("in its environment: " + strings.Join(BridgeEnvironment(), " "))
+	paper.Blank()
+	paper.Paragraph("→ the program asks   ← the daemon answers (… where cut)   ✓ checked and right")
 }
 
 // farewell closes the daemon's input, which must end it with exit code 0.

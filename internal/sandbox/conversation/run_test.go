@@ -42,7 +42,9 @@ func talkWith(ctx context.Context, t *testing.T, market *sandbox.Market, knows, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := Spawn(self, nil, []string{standInFlaw + "=" + flaw, standInFile + "=" + knows})
+	// A race-built child would otherwise sleep a second at its end.
+	environment := []string{standInFlaw + "=" + flaw, standInFile + "=" + knows, "GORACE=atexit_sleep_ms=0"}
+	child, err := Spawn(self, nil, environment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +66,9 @@ func TestRightAnswersPass(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output does not hold %q", want)
 		}
+	}
+	if _, last, _ := strings.Cut(out, "Ask many things at once"); strings.Contains(last, "→") || strings.Contains(last, "←") {
+		t.Errorf("the last step shows frames: %s", last)
 	}
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "\x1b") || len([]rune(line)) > plainWidth+1 {
@@ -150,6 +155,52 @@ func TestSpawnKeepsHostrVariablesAway(t *testing.T) {
 	}
 	if !slices.Equal(hostr, []string{"HOSTR_CLI_STORAGE=insecure-file"}) {
 		t.Errorf("the child's environment holds %q", hostr)
+	}
+}
+
+func TestLongFramesAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", shownFrame+1)
+	for _, test := range []struct {
+		raw, quiet bool
+		text, want string
+	}{
+		{text: "short", want: "short (3ms)"},
+		{text: long, want: long[:shownFrame-2] + " … (421 bytes, 3ms)"},
+		{text: long, raw: true, want: long + " (3ms)"},
+		{text: "short", quiet: true},
+		{text: "short", quiet: true, raw: true, want: "short (3ms)"},
+	} {
+		var out bytes.Buffer
+		paper := &Paper{out: &out, width: 1000}
+		(&talk{paper: paper, raw: test.raw, quiet: test.quiet}).showAnswer(test.text, "3ms")
+		if got := strings.TrimSpace(strings.TrimPrefix(out.String(), "  ← ")); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+func TestPriceLine(t *testing.T) {
+	t.Parallel()
+	price := func(value, units, denomination string, decimals int, frequency string) SummaryPrice {
+		var p SummaryPrice
+		p.Amount.Value, p.Amount.SmallestUnitValue, p.Amount.Denomination, p.Amount.Decimals = value, units, denomination, decimals
+		p.Frequency = frequency
+		return p
+	}
+	for want, prices := range map[string][]SummaryPrice{
+		"0.7 BTC to buy it":     {price("0.70000000", "70000000", "BTC", 8, "")},
+		"167,000 sats a day":    {price("0.00167000", "167000", "BTC", 8, "daily")},
+		"465,000 USD to buy it": {price("465000.000000", "465000000000", "USD", 6, "")},
+		"38.5 USD a day or 228 USD a week": {
+			price("38.500000", "38500000", "USD", 6, "daily"), price("228.000000", "228000000", "USD", 6, "weekly"),
+		},
+		"1 USD hourly": {price("1", "1", "USD", 0, "hourly")},
+		"":             nil,
+	} {
+		if got := priceLine(Summary{Prices: prices}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -23,6 +23,11 @@ func signingIn(m *sandbox.Market) []step {
 	visit := &visit{market: m, guest: guestWithProfile(m)}
 	return []step{
 		{
+			"Ask as somebody who is not signed in",
+			"What belongs to an account is for whoever signed in with it here. The refusal names the action that signs in.",
+			visit.notSignedIn,
+		},
+		{
 			"Sign in with a signer app",
 			"A guest's key stays on the phone. The daemon shows a code; the signer app scans it and from then on signs what the " +
 				"guest approves (Nostr Connect). Here the sandbox plays the phone, which approves everything.",
@@ -75,6 +80,17 @@ type connected struct {
 	Pending        bool   `json:"pending"`
 	NostrConnect   string `json:"nostrconnect"`
 	QRImage        string `json:"qrImage"`
+}
+
+// notSignedIn asks in the guest's name while the guest is not signed in.
+func (v *visit) notSignedIn(ctx context.Context, t *talk) {
+	request, ok := t.send("callAction", ActionParams{Action: "hostr.profile.show", Pubkey: v.guest.PublicKey})
+	if !ok {
+		return
+	}
+	if envelope, ok := t.envelope(ctx, request, "hostr.profile.show"); ok {
+		t.refused(envelope, "auth_required", "")
+	}
 }
 
 func (v *visit) signIn(ctx context.Context, t *talk) {
@@ -218,13 +234,7 @@ func (v *visit) signOut(ctx context.Context, t *talk) {
 	}
 	var out struct{ SignedOut bool }
 	t.check(t.data(envelope, &out) && out.SignedOut, "the guest is signed out", issues(envelope.Errors))
-	request, ok := t.send("callAction", ActionParams{Action: "hostr.profile.show", Pubkey: v.guest.PublicKey})
-	if !ok {
-		return
-	}
-	if envelope, ok = t.envelope(ctx, request, "hostr.profile.show"); ok {
-		t.refused(envelope, "auth_required", "")
-	}
+	v.notSignedIn(ctx, t)
 }
 
 // succeedAs is succeed in the name of an account or session.

@@ -21,6 +21,7 @@ type talk struct {
 	child *Child
 	paper *Paper
 	raw   bool
+	quiet bool // frames are not shown, unless raw
 	next  int
 	right int
 	wrong []string // what was wrong, with the step it belongs to
@@ -48,7 +49,7 @@ func (t *talk) sendAs(id json.RawMessage, method string, params any) (Request, b
 	request := Request{ID: id, Method: method, TraceID: fmt.Sprintf("sandbox-try-%04d", t.next), Params: params}
 	text, err := json.Marshal(request)
 	if err == nil {
-		t.paper.Request(t.shown(string(text)))
+		t.showRequest(string(text))
 		t.sent[string(id)] = time.Now()
 		err = t.child.Send(request)
 	}
@@ -69,7 +70,7 @@ func (t *talk) await(ctx context.Context, request Request) (Frame, bool) {
 		t.stop(err)
 		return frame, false
 	}
-	t.paper.Answer(fmt.Sprintf("%s (%s)", t.shown(string(frame.text)), spell(frame.came.Sub(t.sent[string(request.ID)]))))
+	t.showAnswer(string(frame.text), spell(t.took(request, frame)))
 	if frame.TraceID != request.TraceID {
 		t.bad("the answer carries the trace id %q instead of %q", frame.TraceID, request.TraceID)
 	}
@@ -188,11 +189,45 @@ func (t *talk) stop(err error) {
 	t.bad("%v", err)
 }
 
+func (t *talk) showRequest(text string) {
+	if t.raw || !t.quiet {
+		t.paper.Request(t.shown(text))
+	}
+}
+
+// showAnswer shows an answer with notes on it and, if it is cut, its size.
+func (t *talk) showAnswer(text string, notes ...string) {
+	if t.quiet && !t.raw {
+		return
+	}
+	shown := t.shown(text)
+	if shown != text {
+		notes = append([]string{size(len(text))}, notes...)
+	}
+	if len(notes) > 0 {
+		shown += " (" + strings.Join(notes, ", ") + ")"
+	}
+	t.paper.Answer(shown)
+}
+
 func (t *talk) shown(text string) string {
 	if t.raw {
 		return text
 	}
 	return shorten(text, shownFrame)
+}
+
+// took is how long an answer took to come.
+func (t *talk) took(request Request, frame Frame) time.Duration {
+	return frame.came.Sub(t.sent[string(request.ID)])
+}
+
+// size writes a number of bytes as a person needs it.
+func size(bytes int) string {
+	if bytes < 10_000 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%d kB", bytes/1000)
 }
 
 // spell writes a duration as a person needs it.

@@ -71,7 +71,8 @@ func troubles(m *sandbox.Market) []step {
 		},
 		{
 			"Ask many things at once",
-			"Requests run side by side, up to sixteen at a time, and each gets its own answer.",
+			"Requests run side by side, up to sixteen at a time, and each gets its own answer. Six searches are sent before the " +
+				"first answer is read.",
 			func(ctx context.Context, t *talk) { manyAtOnce(ctx, t, m) },
 		},
 	}
@@ -104,7 +105,7 @@ func nonsense(ctx context.Context, t *talk) {
 	}
 	const line = "this is no JSON"
 	t.child.Expect("null")
-	t.paper.Request(line)
+	t.showRequest(line)
 	if err := t.child.SendLine(line); err != nil {
 		t.stop(err)
 		return
@@ -116,7 +117,7 @@ func nonsense(ctx context.Context, t *talk) {
 		t.stop(err)
 		return
 	}
-	t.paper.Answer(t.shown(string(frame.text)))
+	t.showAnswer(string(frame.text))
 	t.check(frame.Error != nil && frame.Error.Code == "unexpected_error",
 		"the line is refused, with the id null since it had none", string(frame.text))
 }
@@ -177,6 +178,8 @@ func lyingRelay(ctx context.Context, t *talk, m *sandbox.Market) {
 func manyAtOnce(ctx context.Context, t *talk, m *sandbox.Market) {
 	towns := []string{"Porto", "Ericeira", "Suchitoto", "Funchal", "Juayua", "El Tunco"}
 	names := []string{"Porto", "Ericeira", "Suchitoto", "Funchal", "Juayúa", "El Tunco"}
+	t.quiet = true
+	defer func() { t.quiet = false }()
 	requests := make([]Request, len(towns))
 	for i, town := range towns {
 		request, ok := t.send("callAction", ActionParams{
@@ -201,6 +204,6 @@ func manyAtOnce(ctx context.Context, t *talk, m *sandbox.Market) {
 			t.bad("not the listings in %s: %s", names[i], difference)
 			continue
 		}
-		t.good("exactly the newest listings in %s: %d", names[i], len(want))
+		t.good("%s: exactly the %d newest listings", names[i], len(want))
 	}
 }

@@ -3,12 +3,14 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -17,14 +19,15 @@ import (
 
 	"hostr-daemon/internal/sandbox"
 	"hostr-daemon/internal/sandbox/control"
-	"hostr-daemon/internal/sandbox/conversation"
 )
 
 // Options say what to serve.
 type Options struct {
 	Market      sandbox.Options
 	ControlPort int
-	Out         io.Writer
+	// Accounts lists people's keys above the rest, which stays in sight that way.
+	Accounts bool
+	Out      io.Writer
 }
 
 // How many accounts are listed.
@@ -39,11 +42,11 @@ var welcome string
 // page is what welcome.txt is filled with.
 type page struct {
 	*sandbox.Market
-	Command string
-	Config  string
-	Control string
-	City    string
-	People  []sandbox.Person
+	StateDir string // quoted for a shell, as is Config
+	Config   string
+	Control  string
+	City     string           // one the geocoder knows
+	People   []sandbox.Person // whose keys are listed
 }
 
 // Run brings the market up, writes how to use it and returns when ctx ends, with
@@ -68,7 +71,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := market.WriteConfig(config); err != nil {
 		return err
 	}
-	if err := writeWelcome(o.Out, market, endpoint.URL(), dir, config); err != nil {
+	filled := page{
+		Market: market, Control: endpoint.URL(), City: "Lisbon",
+		StateDir: quote(filepath.Join(dir, "state")), Config: quote(config),
+	}
+	if o.Accounts {
+		filled.People = people(market)
+	}
+	if err := writeWelcome(o.Out, filled); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -76,25 +86,38 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-func writeWelcome(out io.Writer, market *sandbox.Market, controlURL, dir, config string) error {
+// people returns the first of each kind.
+func people(market *sandbox.Market) []sandbox.Person {
+	return slices.Concat(
+		market.Hosts[:min(len(market.Hosts), shownHosts)],
+		market.Guests[:min(len(market.Guests), shownGuests)],
+		[]sandbox.Person{market.Escrow},
+	)
+}
+
+// writeWelcome writes the page at once, so that it is there as a whole or not.
+func writeWelcome(out io.Writer, filled page) error {
 	text, err := template.New("welcome").Parse(welcome)
 	if err != nil {
 		return fmt.Errorf("welcome text: %w", err)
 	}
-	filled := page{
-		Market: market,
-		People: slices.Concat(
-			market.Hosts[:min(len(market.Hosts), shownHosts)],
-			market.Guests[:min(len(market.Guests), shownGuests)],
-			[]sandbox.Person{market.Escrow},
-		),
-		Command: "hostr-daemon " + strings.Join(conversation.Arguments(filepath.Join(dir, "state"), config), " "),
-		Config:  config,
-		Control: controlURL,
-		City:    "Lisbon",
+	var whole bytes.Buffer
+	if err := text.Execute(&whole, filled); err != nil {
+		return fmt.Errorf("welcome text: %w", err)
 	}
-	if err := text.Execute(out, filled); err != nil {
+	if _, err := whole.WriteTo(out); err != nil {
 		return fmt.Errorf("welcome text: %w", err)
 	}
 	return nil
+}
+
+// plainPath is a path that a shell takes as it stands.
+var plainPath = regexp.MustCompile(`^[\w./:@%+=,-]+$`)
+
+// quote makes a path one word of a POSIX shell.
+func quote(path string) string {
+	if plainPath.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,14 +46,16 @@ func (p *screen) String() string {
 	return p.text.String()
 }
 
-func TestServeTellsHowToUseTheMarketAndLeavesNothing(t *testing.T) {
-	t.Parallel()
+// open serves a market and returns its welcome. end closes it and returns what
+// Run did.
+func open(t *testing.T, accounts bool) (welcome string, end func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	t.Cleanup(cancel)
 	out := &screen{shown: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{Market: sandbox.Options{Listings: 9, Seed: 1}, Out: out})
+		ended <- Run(ctx, Options{Market: sandbox.Options{Listings: 9, Seed: 1}, Accounts: accounts, Out: out})
 	}()
 	select {
 	case <-out.shown:
@@ -60,32 +64,97 @@ func TestServeTellsHowToUseTheMarketAndLeavesNothing(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("no welcome")
 	}
-	text := out.String()
+	return out.String(), func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func TestServeTellsHowToUseTheMarketAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	text, end := open(t, false)
 	for _, want := range []string{
-		"9 listings of 3 hosts", "ws://127.0.0.1:", "hostr-daemon --stdio --env development --state-dir ",
-		`"action":"hostr.listings.search"`, "nsec1", "npub1", "(no profile)", "/relay/faults",
+		"9 listings of 3 hosts", "ws://127.0.0.1:", "\n  export HOSTR_DAEMON_ENV=development HOSTR_CLI_ALLOW_INSECURE_STORAGE=1\n",
+		"\n  export HOSTR_STATE_DIR=", "\n  ./hostr-daemon call hostr.listings.search location=Lisbon\n", "\n  ./hostr-daemon --stdio\n",
+		"--accounts", "curl http://127.0.0.1:",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the welcome does not hold %q", want)
 		}
 	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
-			t.Errorf("an example request is no JSON: %s", line)
-		}
+	if strings.Contains(text, "nsec1") {
+		t.Error("the welcome holds keys that were not asked for")
 	}
-	config := regexp.MustCompile(`--config (\S+)`).FindStringSubmatch(text)
+	if lines := strings.Count(text, "\n"); lines > 23 {
+		t.Errorf("%d lines are too many for a screen", lines)
+	}
+	checkLines(t, text)
+	config := regexp.MustCompile(`HOSTR_DAEMON_CONFIG=(\S+)`).FindStringSubmatch(text)
 	if config == nil {
 		t.Fatal("no config is named")
 	}
 	if content, err := os.ReadFile(config[1]); err != nil || !json.Valid(content) {
 		t.Errorf("config %s: %v", content, err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := end(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
 	if _, err := os.Stat(config[1]); !os.IsNotExist(err) {
 		t.Errorf("the temporary directory is left: %v", err)
+	}
+}
+
+func TestAccountsComeBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	text, end := open(t, true)
+	keys, start := strings.LastIndex(text, "nsec1"), strings.Index(text, "HOSTR_DAEMON_ENV")
+	if keys < 0 || keys > start || !strings.Contains(text, "npub1") || !strings.Contains(text, "(no profile)") {
+		t.Errorf("the accounts are not above the start:\n%s", text)
+	}
+	checkLines(t, text)
+	if err := end(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// checkLines wants what a terminal of 80 columns breaks nowhere, a path alone on
+// its line excepted, and JSON where it looks like it.
+func checkLines(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if len([]rune(line)) > 80 && !regexp.MustCompile(`^  export HOSTR_\w+=/`).MatchString(line) {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+			t.Errorf("an example request is no JSON: %s", line)
+		}
+	}
+}
+
+// shut takes no text.
+type shut struct{}
+
+func (shut) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func TestServeEndsWhenNobodyReads(t *testing.T) {
+	t.Parallel()
+	err := Run(context.Background(), Options{Market: sandbox.Options{Listings: 1, Seed: 1}, Out: shut{}})
+	if !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/var/a-b_1/state": "/var/a-b_1/state",
+		"/var/a b":         "'/var/a b'",
+		"/it's":            `'/it'\''s'`,
+		"/$HOME":           "'/$HOME'",
+	} {
+		if got := quote(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
 	}
 }
