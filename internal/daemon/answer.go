@@ -10,6 +10,7 @@ import (
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/jsontext"
+	"hostr-daemon/internal/redact"
 	"hostr-daemon/internal/request"
 )
 
@@ -91,7 +92,7 @@ func (d *Daemon) answerSuccess(c *call, buffer []byte, outcome request.Outcome) 
 // answerCatalog makes the answer of a catalog method.
 func (d *Daemon) answerCatalog(c *call, buffer []byte, data any) (answer, error) {
 	if raw, ok := data.(json.RawMessage); ok {
-		text, err := d.catalog.check(raw, d.limits.LogBytes)
+		text, err := d.catalog.check(raw, d.limits.CatalogBytes)
 		if err != nil {
 			return answer{}, err
 		}
@@ -103,7 +104,9 @@ func (d *Daemon) answerCatalog(c *call, buffer []byte, data any) (answer, error)
 	if err != nil {
 		return answer{}, err
 	}
-	return resultAnswer(buffer, c.header, text), nil
+	a := resultAnswer(buffer, c.header, text)
+	a.logged = redact.AppendJSON(nil, text, d.limits.CatalogBytes)
+	return a, nil
 }
 
 // answerFailure makes the answer of an error the product has returned.

@@ -21,7 +21,9 @@ type call struct {
 	// key is the name under which it can be cancelled, "" for none.
 	key string
 	// params is JSON text, for the log.
-	params  []byte
+	params []byte
+	// size is the length of the line, which the call keeps.
+	size    int
 	arrived time.Time
 	limit   time.Duration
 
@@ -170,8 +172,7 @@ func (d *Daemon) answerAbandoned(c *call, cause error) {
 func (d *Daemon) answerBusy(c *call) {
 	c.unwatch()
 	c.cancel(nil)
-	running, queued, abandoned := d.schedule.counts(c)
-	problem := fault.New(fault.Busy, "too many requests are under way: %d run, %d wait, %d still end after they were answered", running, queued, abandoned).
+	problem := fault.New(fault.Busy, "too many requests are under way: %s", d.schedule.load(c)).
 		WithHint("Wait for answers before you send more, then send this request again.").Transient()
 	a := d.answerProblem(c, nil, problem)
 	d.out.add(a.frame)

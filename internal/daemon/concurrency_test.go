@@ -108,6 +108,73 @@ func TestBusyPastTheQueue(t *testing.T) {
 	p.finish()
 }
 
+// TestBusyPastTheQueuesBytes: what waits, runs or is abandoned is bounded in bytes too,
+// but a single request is always taken.
+func TestBusyPastTheQueuesBytes(t *testing.T) {
+	t.Parallel()
+	b := newBlocker()
+	b.ignoresContext = true
+	p := newPeer(t, &product{call: b.call}, withLimits(daemon.Limits{Slots: 1, QueueBytes: 2000}))
+	line := func(id, length int) string { return callLine(id, strings.Repeat("x", length)) }
+	p.send(line(1, 5000)) // more than the bound, but alone
+	b.awaitStart(t)
+	p.send(line(2, 1))
+	if f := parse(t, p.next()); string(f.ID) != "2" || f.failure(t) != "busy" {
+		t.Errorf("%+v", f)
+	}
+	p.send(cancelLine("c", 1), line(3, 1)) // its work goes on and keeps the line
+	p.next()
+	p.next()
+	if f := parse(t, p.next()); string(f.ID) != "3" || f.failure(t) != "busy" {
+		t.Errorf("%+v", f)
+	}
+	b.release <- struct{}{}
+	for id := 4; ; id++ { // until its goroutine has ended
+		p.send(line(id, 1), cancelLine("c", id))
+		f, _ := parse(t, p.next()), p.next()
+		if string(f.ID) == `"c"` {
+			break
+		}
+		runtime.Gosched()
+	}
+	close(b.release)
+	p.finish()
+}
+
+// TestQueuedBytesAreGivenBack by those that are cancelled and those that are done.
+func TestQueuedBytesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	b := newBlocker()
+	p := newPeer(t, &product{call: b.call}, withLimits(daemon.Limits{Slots: 1, QueueBytes: 2000}))
+	long := strings.Repeat("x", 1500)
+	p.send(callLine(1, "x"))
+	b.awaitStart(t)
+	for range 3 {
+		p.send(callLine(2, long), callLine(3, long))
+		if f := parse(t, p.next()); string(f.ID) != "3" || f.failure(t) != "busy" {
+			t.Errorf("%+v", f)
+		}
+		p.send(cancelLine("c", 2))
+		p.nextFrames(2)
+	}
+	close(b.release)
+	p.next()
+	p.finish()
+}
+
+func TestBusyTellsNoZeroes(t *testing.T) {
+	t.Parallel()
+	b := newBlocker()
+	p := newPeer(t, &product{call: b.call}, withLimits(daemon.Limits{Slots: 1, Queue: 1}))
+	p.send(callLine(1, "x"), callLine(2, "x"), callLine(3, "x"))
+	if message := parse(t, p.next()).envelope(t).Errors[0].Message; message != "too many requests are under way: 1 run, 1 wait" {
+		t.Error(message)
+	}
+	close(b.release)
+	p.nextFrames(2)
+	p.finish()
+}
+
 func TestCatalogQueueIsBoundedToo(t *testing.T) {
 	t.Parallel()
 	b := newBlocker()

@@ -43,28 +43,34 @@ type Product interface {
 type Limits struct {
 	Slots         int           // requests that run at once; 16
 	Queue         int           // requests that wait for a slot; 512
+	QueueBytes    int           // lines of all requests that wait or whose work has not ended; 512 MiB, or one line
 	CatalogSlots  int           // describe and visibleActions that run at once, beside the slots; 4
 	Abandoned     int           // goroutines still busy with answered requests before new ones are busy; 64
 	LineBytes     int           // length of a request line; 256 MiB
 	BacklogBytes  int           // frames waiting for the output before the reader pauses; 64 MiB
 	BacklogFrames int           // the same, counted in frames; 65,536
 	LogBytes      int           // length of params, result and details in one log line; 8 KiB
+	CatalogBytes  int           // the same for the results of describe and visibleActions, which repeat; 1 KiB
 	Time          time.Duration // of a request for which the product names no limit; 110 s
 	Drain         time.Duration // for running requests after the end of the input; 30 s
+	Leftover      time.Duration // for the goroutines of answered requests after that; 1 s
 	Stop          time.Duration // for frames and goroutines when there is no drain; 100 ms
 }
 
 func (l Limits) withDefaults() Limits {
 	setDefault(&l.Slots, 16)
 	setDefault(&l.Queue, 512)
+	setDefault(&l.QueueBytes, 512<<20)
 	setDefault(&l.CatalogSlots, 4)
 	setDefault(&l.Abandoned, 64)
 	setDefault(&l.LineBytes, 256<<20)
 	setDefault(&l.BacklogBytes, 64<<20)
 	setDefault(&l.BacklogFrames, 64<<10)
 	setDefault(&l.LogBytes, 8<<10)
+	setDefault(&l.CatalogBytes, 1<<10)
 	setDefault(&l.Time, 110*time.Second)
 	setDefault(&l.Drain, 30*time.Second)
+	setDefault(&l.Leftover, time.Second)
 	setDefault(&l.Stop, 100*time.Millisecond)
 	return l
 }
@@ -182,8 +188,8 @@ func (d *Daemon) verdict(ctx context.Context, input *inputEnd) error {
 	return nil
 }
 
-// drain waits for the answers to what is open, for the output to take them and for
-// the goroutines.
+// drain waits for the answers to what is open and for the output to take them. It
+// does not wait long for goroutines behind them: nobody hears of their work.
 func (d *Daemon) drain(ctx context.Context) {
 	answered := d.calls.close()
 	for _, c := range d.calls.all() {
@@ -207,7 +213,10 @@ func (d *Daemon) drain(ctx context.Context) {
 		return
 	}
 	d.out.close()
-	_ = wait(d.out.done) && wait(d.schedule.stop())
+	if wait(d.out.done) {
+		timeout.Reset(d.limits.Leftover)
+		wait(d.schedule.stop())
+	}
 }
 
 // halt ends what is left: it cancels, and waits for the last answers, the output

@@ -126,6 +126,31 @@ func TestAbandonedWorkIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestAbandonedWorkIsNotWaitedForLong: nobody hears of it any more.
+func TestAbandonedWorkIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBlocker()
+		b.ignoresContext = true
+		p := newPeer(t, &product{call: b.call})
+		p.send(callLine(1, "x"))
+		<-b.started
+		p.send(cancelLine("c", 1))
+		<-p.frames
+		<-p.frames
+		begin := time.Now()
+		p.in.Close()
+		if err := <-p.ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		if took := time.Since(begin); took < time.Second || took > 1500*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+		close(b.release)
+		p.out.Close()
+	})
+}
+
 // TestSignal: without a drain, whatever actions, input and output do. The limit of
 // 200 ms is checked in a bubble, where only the daemon's own timers take time.
 func TestSignal(t *testing.T) {

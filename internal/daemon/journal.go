@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 	"time"
@@ -140,9 +141,9 @@ func (j *journal) begin(level zerolog.Level, name string, h header) (logLine, bo
 	line := logLine{event: event, members: memberBuffers.Get().(*[]byte)}
 	*line.members = appendString((*line.members)[:0], name)
 	if len(h.id) <= maxHeader {
-		line.raw("id", h.id)
+		line.redacted("id", h.id, 0)
 	} else {
-		line.text("id", cut(h.id))
+		line.text("id", cut(textOf(h.id)))
 	}
 	if len(h.traceID) > 0 {
 		line.text("traceId", cut(h.traceID))
@@ -191,16 +192,13 @@ func (l logLine) send() {
 	}
 }
 
-// cut shortens what stands at the head of a line. A long text is redacted before it
-// is cut, since half a secret may have no shape any more; a short one is left to the
-// writer behind the logger.
+// cut shortens what stands at the head of a line: the text form of a JSON value. A
+// long text is redacted before it is cut, since half a secret may have no shape any
+// more, and so is one that may be JSON, whose keys tell what is secret; any other
+// short one is left to the writer behind the logger.
 func cut(text []byte) []byte {
-	if len(text) <= maxHeader {
+	if len(text) <= maxHeader && bytes.IndexByte(text, '"') < 0 && bytes.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	shown := redact.Text(string(text[:min(len(text), 32*maxHeader)]))
-	if len(shown) <= maxHeader {
-		return []byte(shown)
-	}
-	return append([]byte(shown[:maxHeader]), "…"...)
+	return redact.Head(text, maxHeader)
 }

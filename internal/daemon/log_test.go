@@ -234,3 +234,73 @@ func TestLogLinesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestEscapesHideNoSecretInTheLog: what stands at the head of a line is decoded before
+// it is cut and quoted again.
+func TestEscapesHideNoSecretInTheLog(t *testing.T) {
+	t.Parallel()
+	const key = "0ca4a5700ca4a5700ca4a5700ca4a5700ca4a5700ca4a5700ca4a5700ca4a570"
+	const nsec = "vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5"
+	whole := ""
+	for _, b := range []byte("nsec1" + nsec) {
+		whole += fmt.Sprintf(`\\u%04x`, b)
+	}
+	log := &logBuffer{}
+	p := newPeer(t, &product{}, func(c *daemon.Config) { c.Logger = zerolog.New(redact.Writer(log)) })
+	for _, pad := range []string{"", strings.Repeat("p ", 70)} {
+		hidden := `{"p\u0061ssword":"0canary0 \"0canary0\" x","q":"` + pad + `"}`
+		for _, line := range []string{
+			`{"id":"n\u0073ec1` + nsec + ` ` + pad + `","method":"describe"}`,
+			`{"id":{"\u006esec":"` + key + `","pad":"` + pad + `"},"method":"zz"}`,
+			`{"id":{"pri\u0076ateKey":["0canary0"],"pad":"` + pad + `"},"method":"zz"}`,
+			`{"id":"bunk\u0065r://ababab?relay=x&s\u0065cret=0canary0 ` + pad + `","method":"zz"}`,
+			`{"id":"\"` + whole + `\"","method":"describe"}`,
+			`{"id":"sk/` + key + ` ` + pad + `","traceId":"sk/` + key + `","method":"describe"}`,
+			`{"id":` + hidden + `,"method":"describe"}`,
+			`{"id":1,"method":` + hidden + `}`,
+			`{"id":1,"method":"describe","traceId":` + hidden + `}`,
+			`{"id":1,"method":"cancel","params":{"requestId":` + hidden + `}}`,
+			`{"id":1,"method":"callAction","params":{"action":` + hidden + `}}`,
+			`{"id":1,"method":"visibleActions","params":{"pubkey":` + hidden + `}}`,
+			`{"id":1,"method":"logoutSession","params":{"pubkey":` + hidden + `}}`,
+		} {
+			p.send(line)
+			p.next()
+		}
+	}
+	p.finish()
+	for line := range strings.Lines(log.String()) {
+		for _, core := range []string{"0canary0", nsec[:20], key[:32], `u0076`, `u006c`} {
+			if strings.Contains(line, core) {
+				t.Errorf("the log shows %s: %s", core, line)
+			}
+		}
+	}
+}
+
+// TestCatalogLinesAreShort: the same text comes with every describe.
+func TestCatalogLinesAreShort(t *testing.T) {
+	t.Parallel()
+	list := object{"list": strings.Split(strings.Repeat("action,", 5000), ",")}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPeer(t, &product{
+		describe: func(context.Context) (json.RawMessage, error) { return text, nil },
+		visible:  func(context.Context, string) (any, error) { return list, nil },
+	})
+	p.send(`{"id":1,"method":"describe"}`)
+	p.next()
+	p.send(`{"id":1,"method":"visibleActions"}`)
+	p.next()
+	p.finish()
+	for line := range strings.Lines(p.log.String()) {
+		if len(line) > 1500 {
+			t.Errorf("a line of %d bytes: %.200s", len(line), line)
+		}
+	}
+	if found := len(p.log.events(t, "response")); found != 2 {
+		t.Errorf("%d responses are logged", found)
+	}
+}

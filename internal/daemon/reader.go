@@ -118,7 +118,7 @@ func (d *Daemon) accept(buffer []byte, m *method, f *frame) []byte {
 	if problem != nil {
 		return d.refuse(buffer, h, problem)
 	}
-	c := &call{header: h, method: m, job: j, key: keyOf(f.id.Of(f.line)), params: f.paramsText(), arrived: time.Now()}
+	c := &call{header: h, method: m, job: j, key: keyOf(f.id.Of(f.line)), params: f.paramsText(), size: len(f.line), arrived: time.Now()}
 	d.open(c)
 	return buffer
 }

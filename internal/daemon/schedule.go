@@ -1,6 +1,10 @@
 package daemon
 
-import "sync"
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
 
 // place is where a call stands in the schedule.
 type place int
@@ -15,13 +19,16 @@ const (
 
 // schedule decides which calls run: in each lane so many at once, and so many more
 // that wait, in order of arrival. A call that was answered before its work returned
-// gives its slot back at once; its goroutine counts as abandoned until it ends.
+// gives its slot back at once; its goroutine counts as abandoned until it ends, and
+// its line as kept.
 type schedule struct {
 	work func(*call)
 
 	mu      sync.Mutex
 	actions lane
 	catalog lane
+	// kept is the length of the lines of all calls that wait or have a goroutine.
+	kept, maxKept int
 	// goroutines counts those that run or are abandoned.
 	goroutines int
 	stopped    bool
@@ -39,14 +46,16 @@ type lane struct {
 func newSchedule(limits Limits, work func(*call)) *schedule {
 	return &schedule{
 		work:    work,
+		maxKept: limits.QueueBytes,
 		actions: lane{slots: limits.Slots, queue: limits.Queue, abandonable: limits.Abandoned},
 		catalog: lane{slots: limits.CatalogSlots, queue: limits.Queue, abandonable: limits.Abandoned},
 	}
 }
 
-// admit starts the call, or queues it. It refuses when the queue is full or too
-// many goroutines are abandoned. A call that was answered while it arrived counts
-// as admitted.
+// admit starts the call, or queues it. It refuses when the queue is full, when too
+// many goroutines are abandoned, and when too many bytes are kept; a single line is
+// never too long for that. A call that was answered while it arrived counts as
+// admitted.
 func (s *schedule) admit(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +64,7 @@ func (s *schedule) admit(c *call) bool {
 	}
 	l := s.laneOf(c)
 	switch {
-	case s.stopped, l.abandoned > l.abandonable:
+	case s.stopped, l.abandoned > l.abandonable, s.kept > 0 && s.kept+c.size > s.maxKept:
 		return false
 	case l.running < l.slots:
 		s.start(l, c)
@@ -65,6 +74,7 @@ func (s *schedule) admit(c *call) bool {
 	default:
 		return false
 	}
+	s.kept += c.size
 	return true
 }
 
@@ -76,6 +86,7 @@ func (s *schedule) leave(c *call) {
 	switch c.place {
 	case queued:
 		l.remove(c)
+		s.kept -= c.size
 	case running:
 		l.abandoned++
 		l.running--
@@ -96,6 +107,7 @@ func (s *schedule) ended(c *call) {
 		l.abandoned--
 	}
 	c.place = left
+	s.kept -= c.size
 	if s.goroutines--; s.goroutines == 0 && s.quiet != nil {
 		close(s.quiet)
 		s.quiet = nil
@@ -119,12 +131,25 @@ func (s *schedule) stop() <-chan struct{} {
 	return quiet
 }
 
-// counts returns how many calls of the same lane run, wait and are abandoned.
-func (s *schedule) counts(c *call) (running, queued, abandoned int) {
+// load tells in words what stands in the way of a call of the same lane.
+func (s *schedule) load(c *call) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.laneOf(c)
-	return l.running, l.queued, l.abandoned
+	var parts []string
+	tell := func(count int, format string) {
+		if count > 0 {
+			parts = append(parts, fmt.Sprintf(format, count))
+		}
+	}
+	tell(l.running, "%d run")
+	tell(l.queued, "%d wait")
+	tell(l.abandoned, "%d still end after they were answered")
+	tell(s.kept>>20, "their lines take %d MiB")
+	if len(parts) == 0 {
+		return "the daemon is shutting down"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (s *schedule) laneOf(c *call) *lane {

@@ -27,6 +27,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, before, after string, which uint8) {
 		redact.Text(before) // must not panic on anything
+		redact.Head([]byte(before), 16)
 		canary := canaries[int(which)%len(canaries)]
 		// A letter or digit in front would make another word of it.
 		text := before + " " + canary.text + " " + after
@@ -60,6 +61,16 @@ func FuzzJSON(f *testing.F) {
 			var out strings.Builder
 			if _, err := redact.Writer(&out).Write(append(form, '\n')); err != nil || strings.Contains(out.String(), canary.core) {
 				t.Fatalf("a line %s is written as %s", form, out.String())
+			}
+			quoted, err := json.Marshal(string(form))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := redact.JSON(quoted); !json.Valid(got) || strings.Contains(string(got), canary.core) {
+				t.Fatalf("JSON(%s) is %s", quoted, got)
+			}
+			if got := redact.Head(form, 128); len(got) > 128+len("…") || strings.Contains(string(got), canary.core) {
+				t.Fatalf("Head(%s) is %s", form, got)
 			}
 		}
 	})

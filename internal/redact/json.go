@@ -25,18 +25,26 @@ type redactor struct {
 	full bool
 	// decoded is the buffer for strings with escapes.
 	decoded []byte
+	// level counts the strings around the text, when it stood in one itself.
+	level int
 }
 
 func (r *redactor) document() []byte {
+	if start := len(r.dst); !r.read() {
+		return append(r.dst[:start], notJSON...)
+	}
+	return r.dst
+}
+
+// read copies the whole text, or as much as the limit lets it, and reports whether
+// what it has read is JSON.
+func (r *redactor) read() bool {
 	start := len(r.dst)
 	if r.limit > 0 {
 		r.limit += start
 	}
 	end, ok := r.value(jsontext.SkipBlanks(r.text, 0), 0)
-	if ok && (r.full || jsontext.SkipBlanks(r.text, end) == len(r.text)) {
-		return r.dst
-	}
-	return append(r.dst[:start], notJSON...)
+	return ok && (r.full || jsontext.SkipBlanks(r.text, end) == len(r.text))
 }
 
 // value copies the value at pos and returns its end, which means nothing once full
@@ -128,7 +136,7 @@ func (r *redactor) member(pos, depth int) (int, bool) {
 	key := r.text[pos+1 : end-1]
 	if !plain {
 		r.decoded = jsontext.AppendUnquoted(r.decoded[:0], r.text[pos:end])
-		key = r.decoded
+		key, _ = withoutEscapes(r.decoded)
 	}
 	secret := isSecretKey(key)
 	r.string(r.text[pos:end], plain)
@@ -177,9 +185,33 @@ func (r *redactor) string(quoted []byte, plain bool) {
 		}
 	} else {
 		r.decoded = jsontext.AppendUnquoted(r.decoded[:0], quoted)
-		content = r.decoded
+		if inner, ok := r.inner(r.decoded); ok {
+			r.dst = jsontext.AppendQuoted(r.dst, inner)
+			return
+		}
+		content = readable(r.decoded)
 	}
 	r.dst = jsontext.AppendQuoted(r.dst, appendText(nil, content, len(content)))
+}
+
+// maxLevel is how many strings within strings are read as JSON.
+const maxLevel = 8
+
+// inner redacts the decoded content of a string as JSON, by keys, and reports false
+// when it is none.
+func (r *redactor) inner(content []byte) ([]byte, bool) {
+	if r.level == maxLevel || !looksLikeJSON(content) {
+		return nil, false
+	}
+	inner := redactor{text: content, limit: 3 * r.maxUnits, maxUnits: r.maxUnits, level: r.level + 1}
+	ok := inner.read()
+	return inner.dst, ok
+}
+
+// looksLikeJSON reports whether the text may be a JSON value that holds a string.
+func looksLikeJSON(text []byte) bool {
+	pos := jsontext.SkipBlanks(text, 0)
+	return pos < len(text) && (text[pos] == '{' || text[pos] == '[' || text[pos] == '"')
 }
 
 // lookahead is how many bytes behind the cut are searched for the rest of a secret
@@ -195,7 +227,13 @@ func (r *redactor) longString(quoted []byte, plain bool) {
 		r.decoded = jsontext.AppendUnquotedPrefix(r.decoded[:0], quoted, 3*r.maxUnits+lookahead)
 		window = r.decoded
 	}
-	shown := appendText(nil, window, unitOffset(window, r.maxUnits))
+	shown, ok := r.inner(window)
+	if ok {
+		shown = shown[:unitOffset(shown, r.maxUnits)]
+	} else {
+		window = readable(window)
+		shown = appendText(nil, window, unitOffset(window, r.maxUnits))
+	}
 	if units := countUnits(content, plain); units > r.maxUnits {
 		shown = appendCutMark(shown, units)
 	}

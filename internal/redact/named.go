@@ -183,15 +183,26 @@ func isTwoWordName(text, name []byte, end int) bool {
 	return isSecretTagName(wordBefore(text, start-1)) || bytes.EqualFold(wordBefore(text, start-1), []byte("private"))
 }
 
+// quotedValue recognises a value up to its closing quote. Where the quotes are escaped
+// themselves, those inside the value are more so.
 func quotedValue(text []byte, start int, quote byte) (secret, bool) {
+	escapes := backslashesBefore(text, start-1)
 	end := start
-	for end < len(text) && text[end] != quote {
+	for end < len(text) && (text[end] != quote || backslashesBefore(text, end) > escapes) {
 		end++
 	}
-	if end > start && end < len(text) && text[end-1] == '\\' { // the quotes are escaped themselves
-		end--
+	if end < len(text) {
+		end = max(start, end-backslashesBefore(text, end))
 	}
 	return tokenSecret(text, start, end)
+}
+
+func backslashesBefore(text []byte, pos int) int {
+	start := pos
+	for start > 0 && text[start-1] == '\\' {
+		start--
+	}
+	return pos - start
 }
 
 // bareValue recognises a value without quotes. Behind an equals sign or a quoted

@@ -8,7 +8,9 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -36,11 +38,36 @@ func AppendJSON(dst, raw []byte, limit int) []byte {
 // ids and invoices stay readable.
 func Text(text string) string {
 	raw := unsafe.Slice(unsafe.StringData(text), len(text)) // only read
+	raw = readable(raw)
 	if _, found := findSecret(raw, 0); !found {
 		return text
 	}
 	return string(appendText(nil, raw, len(raw)))
 }
+
+// Head returns the beginning of the text, limit bytes of it, fit for a log line; a
+// mark tells that there was more. A text that is JSON is redacted by its keys. What
+// it returns may be the text itself.
+func Head(text []byte, limit int) []byte {
+	shown, isJSON := (&redactor{maxUnits: MaxUnits}).inner(text)
+	if !isJSON {
+		shown = readable(text[:min(len(text), headWindow+lookahead)])
+		if _, found := findSecret(shown, 0); found {
+			shown = appendText(nil, shown, max(0, len(shown)-max(0, len(text)-headWindow)))
+		}
+	}
+	if len(shown) <= limit {
+		return shown
+	}
+	for limit > 0 && !utf8.RuneStart(shown[limit]) {
+		limit--
+	}
+	return append(bytes.Clone(shown[:limit]), "…"...)
+}
+
+// headWindow is how much of a text Head looks at: an image at its beginning takes
+// little room once it is redacted.
+const headWindow = 4096
 
 // Error returns the error's text with every secret inside it replaced, and "" for
 // nil.

@@ -241,3 +241,81 @@ func TestWriter(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// TestEscapesHideNothing: secrets behind JSON's escapes, in text that was quoted more
+// than once.
+func TestEscapesHideNothing(t *testing.T) {
+	t.Parallel()
+	escaped := ""
+	for _, b := range []byte(nsec) {
+		escaped += fmt.Sprintf(`\u%04x`, b)
+	}
+	pad := strings.Repeat("p ", 80)
+	for name, text := range map[string]string{
+		"escaped shape":            `n\u0073ec1` + nsec[5:],
+		"escaped twice":            `n\\\\u0073ec1` + nsec[5:],
+		"escaped backslash":        `n\u005cu0073ec1` + nsec[5:],
+		"escaped whole":            escaped,
+		"escaped whole and quoted": `"` + escaped + `"`,
+		"object":                   `{"p\u0061ssword":"canary with \"canary\" words","q":1}`,
+		"object, cut":              `{"q":1,"p\u0061ssword":"canary ` + strings.Repeat("w", 9000),
+		"object in a string":       `{"a":"{\"p\\u0061ssword\":\"canary with \\\"canary\\\" words\"}"}`,
+		"escaped key":              `{"p\\u0061ssword":"canary"}`,
+		"array":                    `["preimage","canary"]`,
+		"slashes":                  `bunker:\\/\\/canary?secret=canary`,
+		"name":                     `s\u0065cret=canary123canary`,
+		"sk with a slash":          "sk/" + hexKey,
+		"sk with a prefix":         "sk|0x" + hexKey,
+	} {
+		for _, padding := range []string{"", pad} {
+			in := text
+			if strings.HasPrefix(text, "{") {
+				in = strings.Replace(text, "{", `{"pad":"`+padding+`",`, 1)
+			} else if text[0] != '[' && text[0] != '"' {
+				in = padding + text
+			}
+			quoted, err := json.Marshal(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var line strings.Builder
+			if _, err := redact.Writer(&line).Write([]byte(`{"message":` + string(quoted) + "}\n")); err != nil {
+				t.Fatal(err)
+			}
+			shown := map[string]string{
+				"JSON":   string(redact.JSON(quoted)),
+				"twice":  string(redact.JSON([]byte(`{"a":` + string(quoted) + `}`))),
+				"Head":   string(redact.Head([]byte(in), 128)),
+				"Writer": line.String(),
+			}
+			if text[0] != '[' { // a tag is known by its place only
+				shown["Text"] = redact.Text(in)
+			}
+			if name == "array" {
+				delete(shown, "Writer") // which reads whole lines by shape first
+			}
+			for by, got := range shown {
+				for _, core := range []string{"canary", nsec[5:25], hexKey[:32], escaped[30:60]} {
+					if strings.Contains(got, core) {
+						t.Errorf("%s by %s: %s", name, by, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ in, want string }{
+		"short":             {`a "b" \d`, `a "b" \d`},
+		"long":              {strings.Repeat("ab", 10), "abababababababab…"},
+		"no half character": {strings.Repeat("a", 15) + "é", strings.Repeat("a", 15) + "…"},
+		"JSON":              {`{"seed":"x"}`, `{"seed":"[redact…`},
+		"behind the window": {"data:image/png;base64," + strings.Repeat("A", 4096-30) + " " + nsec, "[image] [redacte…"},
+	} {
+		if got := string(redact.Head([]byte(test.in), 16)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -199,7 +199,14 @@ func namedBefore(text []byte, pos int) bool {
 		window = window[cut+1:]
 	}
 	named := lastName(hexNames, window)
-	if word := wordBefore(window, len(bytes.TrimRight(window, ` "'\:=_-`))); bytes.EqualFold(word, []byte("sk")) {
+	end := len(window)
+	if end > 1 && text[pos-2] == '0' && text[pos-1]|0x20 == 'x' {
+		end -= len("0x")
+	}
+	for end > 0 && !isAlphanumeric(window[end-1]) {
+		end--
+	}
+	if word := wordBefore(window, end); bytes.EqualFold(word, []byte("sk")) {
 		return true
 	}
 	return named >= 0 && lastFold(window, []byte("pub")) < named && lastFold(window, []byte("event")) < named

@@ -54,7 +54,7 @@ func redactLines(lines []byte) []byte {
 var newline = []byte{'\n'}
 
 // isClean reports whether the line can be shown as it is. An escape that could
-// hide a shape counts as unclean.
+// hide a shape counts as unclean, also one that is escaped itself.
 func isClean(line []byte) bool {
 	if _, found := findSecret(line, 0); found {
 		return false
@@ -68,10 +68,10 @@ func isClean(line []byte) bool {
 		if slash < 0 || slash+1 == len(rest) {
 			return true
 		}
-		if rest[slash+1] == 'u' || rest[slash+1] == '/' {
+		rest = bytes.TrimLeft(rest[slash:], `\`)
+		if len(rest) > 0 && (rest[0] == 'u' || rest[0] == '/') {
 			return false
 		}
-		rest = rest[slash+2:]
 	}
 }
 
@@ -85,6 +85,7 @@ func appendLine(dst, line []byte) []byte {
 		}
 	}
 	start := len(dst)
+	line = readable(line)
 	dst = appendText(dst, line, len(line))
 	if !hasLineSeparator(dst[start:]) {
 		return dst
