@@ -56,6 +56,7 @@ func run(ctx context.Context, o options) error {
 		func() error { return measureStart(ctx, pure, o) },
 		func() error { return measureSmallRequests(ctx, pure, o) },
 		func() error { return measureMemory(ctx, pure) },
+		func() error { return measureSessions(ctx, dir, pure) },
 		func() error { return measureSearch(ctx, dir, pure, tagged, o) },
 	} {
 		if err := subject(); err != nil {
