@@ -2,10 +2,14 @@ package sessions
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
+
+	"github.com/nbd-wtf/go-nostr/nip42"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/relay"
@@ -20,6 +24,8 @@ const (
 	keptFor = 10 * time.Minute
 	// listenPatience is how long the URI is held back for the listener to stand.
 	listenPatience = 2 * time.Second
+	// mostPending bounds the sign-ins under way of each kind.
+	mostPending = 256
 	// listenLimit ends a listener that events of strangers keep awake.
 	listenLimit = time.Hour
 
@@ -35,6 +41,7 @@ var ErrReplaced = errors.New("the sign-in was replaced by a new one")
 type invitation struct {
 	registry *Registry
 	shown    signer.Invitation
+	madeAt   time.Time
 	stop     context.CancelCauseFunc
 	lifetime context.Context
 
@@ -69,10 +76,11 @@ func (r *Registry) StartLogin(requestID string, regenerate bool) (*PendingSignIn
 
 // Login returns the pending sign-in of an OAuth request id; false when there is none.
 func (r *Registry) Login(requestID string) (*PendingSignIn, bool) {
+	stale := r.stale(r.logins, requestID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pending, ok := r.logins[requestID]
-	if !ok {
+	if !ok || pending == stale {
 		return nil, false
 	}
 	return &PendingSignIn{registry: r, table: r.logins, key: requestID, invitation: pending}, true
@@ -145,6 +153,9 @@ func (p *PendingSignIn) Wait(ctx context.Context) (SignedIn, error) {
 		return SignedIn{}, run.err
 	}
 	p.registry.forget(p.table, p.key, p.invitation)
+	if !p.registry.acts(run.signedIn.Pubkey) {
+		return SignedIn{}, fault.New(fault.SessionConnectFailed, "The account signed out again before its sign-in was collected: start a new one.").Transient()
+	}
 	return run.signedIn, nil
 }
 
@@ -154,27 +165,29 @@ func (r *Registry) invite(table map[string]*invitation, key string, regenerate b
 	if err != nil {
 		return nil, err
 	}
+	stale := r.stale(table, key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lifetime.Err() != nil {
 		return nil, ErrClosed
 	}
 	pending := table[key]
-	if pending != nil && (regenerate || pending.expired(r.config.Now())) {
+	if pending != nil && (regenerate || pending == stale) {
 		pending.stop(ErrReplaced)
 		pending = nil
 	}
 	r.sweep(table)
 	if pending == nil {
 		lifetime, stop := context.WithCancelCause(r.lifetime)
-		pending = &invitation{registry: r, shown: fresh, lifetime: lifetime, stop: stop}
+		pending = &invitation{registry: r, shown: fresh, madeAt: r.config.Now(), lifetime: lifetime, stop: stop}
 		table[key] = pending
 	}
 	return &PendingSignIn{registry: r, table: table, key: key, invitation: pending}, nil
 }
 
-// sweep drops sign-ins that ended long ago and that nobody came back for: the bridge
-// makes a new key for each of its own sessions. The caller holds r.mu.
+// sweep drops sign-ins that ended long ago and that nobody came back for, since the
+// bridge makes a new key for each of its own sessions, and the oldest ones beyond
+// mostPending, since each holds a connection. The caller holds r.mu.
 func (r *Registry) sweep(table map[string]*invitation) {
 	for key, pending := range table {
 		if pending.over(r.config.Now()) {
@@ -182,6 +195,49 @@ func (r *Registry) sweep(table map[string]*invitation) {
 			delete(table, key)
 		}
 	}
+	for len(table) >= mostPending {
+		oldest := ""
+		for key, pending := range table {
+			if oldest == "" || pending.madeAt.Before(table[oldest].madeAt) {
+				oldest = key
+			}
+		}
+		table[oldest].stop(ErrReplaced)
+		delete(table, oldest)
+	}
+}
+
+// stale returns the pending sign-in of a key if it has succeeded and is worth nothing
+// any more: kept for too long, or its account has signed out since.
+func (r *Registry) stale(table map[string]*invitation, key string) *invitation {
+	r.mu.Lock()
+	pending := table[key]
+	r.mu.Unlock()
+	if pending == nil {
+		return nil
+	}
+	run := pending.current()
+	if run == nil {
+		return nil
+	}
+	select {
+	case <-run.done:
+	default:
+		return nil
+	}
+	if run.err != nil || r.config.Now().Sub(run.endedAt) <= keptFor && r.acts(run.signedIn.Pubkey) {
+		return nil
+	}
+	return pending
+}
+
+// acts tells whether an account is signed in to its session. Not under the lock: a
+// session locks itself before the registry elsewhere.
+func (r *Registry) acts(pubkey string) bool {
+	r.mu.Lock()
+	session := r.keyed[pubkey]
+	r.mu.Unlock()
+	return session != nil && session.Account() != nil
 }
 
 // forget drops a pending sign-in and ends its listener; with only set, only if it is
@@ -203,16 +259,10 @@ func (i *invitation) current() *listening {
 	return i.listening
 }
 
-// expired tells of a success that lay uncollected for too long.
-func (i *invitation) expired(now time.Time) bool {
-	run, ended := i.ended(now)
-	return ended && run.err == nil
-}
-
 // over tells of any end that nobody has asked about for too long.
 func (i *invitation) over(now time.Time) bool {
-	_, ended := i.ended(now)
-	return ended
+	run, ended := i.ended(now)
+	return ended || run == nil && now.Sub(i.madeAt) > listenLimit
 }
 
 // ended returns the last run and whether it ended longer ago than results are kept.
@@ -337,5 +387,23 @@ func (i *invitation) ask(ctx context.Context, client *relay.Client, connection s
 	if err != nil {
 		return "", fault.New(fault.SessionConnectFailed, "The signer approved the sign-in but did not tell its account (%w): try again.", err).Transient()
 	}
+	if pubkey == connection.RemotePubkey {
+		return pubkey, nil // its answers are signed with that very key
+	}
+	if err := i.prove(ctx, remote); err != nil {
+		return "", fault.New(fault.SessionConnectFailed, "The signer says it acts for %s but does not sign as that account (%w): nobody was signed in.", pubkey, err)
+	}
 	return pubkey, nil
+}
+
+// prove has the signer sign as the account it names. Its word alone would let whoever
+// scans a code take anybody's place, and the keys kept for them. The event is a NIP-42
+// answer to a challenge of our own: no relay ever takes it.
+func (i *invitation) prove(ctx context.Context, remote *signer.Remote) error {
+	challenge := make([]byte, 16)
+	if _, err := io.ReadFull(i.registry.config.Random, challenge); err != nil {
+		return fmt.Errorf("drawing a challenge: %w", err)
+	}
+	event := nip42.CreateUnsignedAuthEvent(hex.EncodeToString(challenge), remote.PublicKey(), i.registry.config.Environment.HostrRelay)
+	return remote.SignEvent(ctx, &event)
 }

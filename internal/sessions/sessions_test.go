@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
 	_ "github.com/mattn/go-sqlite3"
 	"github.com/nbd-wtf/go-nostr"
@@ -358,5 +360,113 @@ func TestManyCallersOpenOnce(t *testing.T) {
 	}
 	if asked := phone.Count("get_public_key"); asked != 2 {
 		t.Errorf("the signer was asked %d times in all, want once at the sign-in and once now", asked)
+	}
+}
+
+// TestSignerThatClaimsAnotherAccount has a phone say that it acts for somebody else:
+// its word must not take that account's place.
+func TestSignerThatClaimsAnotherAccount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	registry := b.daemon()
+	victim, thief := b.market.Hosts[0], b.market.Guests[0]
+	nsec, err := nip19.EncodePrivateKey(victim.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.SignInWithKey(within(t), secrets.NewSecret(nsec)); err != nil {
+		t.Fatal(err)
+	}
+	phone := b.phone(thief)
+	phone.Behave(signerapp.Behaviour{Methods: []string{"get_public_key"}, Result: victim.PublicKey})
+	pending, err := registry.StartLogin("login-1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending.Listen(within(t))
+	if err := phone.Scan(within(t), pending.URI()); err != nil {
+		t.Fatal(err)
+	}
+	signedIn, err := pending.Wait(within(t))
+	if !fault.Is(err, fault.SessionConnectFailed) || signedIn.Pubkey != "" {
+		t.Fatalf("the thief is signed in as %+v, %v", signedIn, err)
+	}
+	session, err := registry.Session(within(t), victim.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if account := session.Account(); account == nil || account.Credential() != secrets.PrivateKeyCredential {
+		t.Errorf("the victim's sign-in was replaced: %+v", account)
+	}
+}
+
+func TestSignInThatNobodyCollectedEndsWithItsAccount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	registry := b.daemon()
+	guest := b.market.Guests[0]
+	phone := b.phone(guest)
+	pending, err := registry.Connect(bridgeSession, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending.Listen(within(t))
+	if err := phone.Scan(within(t), pending.URI()); err != nil {
+		t.Fatal(err)
+	}
+	waitUntilSignedIn(t, registry, guest.PublicKey)
+	if err := registry.Logout(within(t), guest.PublicKey); err != nil {
+		t.Fatal(err)
+	}
+	later, err := registry.Connect(bridgeSession, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if collected, ok := later.Collect(); ok {
+		t.Errorf("after signing out the sign-in of %s is handed out", collected.Pubkey)
+	}
+}
+
+// waitUntilSignedIn looks at the session until somebody is signed in to it.
+func waitUntilSignedIn(t *testing.T, registry *sessions.Registry, pubkey string) {
+	t.Helper()
+	ctx := within(t)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		session, err := registry.Opened(ctx, pubkey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if session.Account() != nil {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatal("nobody signed in")
+		}
+	}
+}
+
+func TestPendingSignInsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	registry := b.daemon()
+	first, err := registry.Connect("first", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		if _, err := registry.Connect(strconv.Itoa(i), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := registry.Connect("first", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.URI() == first.URI() {
+		t.Error("the oldest of 301 pending sign-ins is still there")
 	}
 }

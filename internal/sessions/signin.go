@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/secrets"
 	"hostr-daemon/internal/signer"
 )
@@ -187,6 +188,9 @@ func (s *Session) authRequired(format string, what string) *fault.Error {
 // come back as they are.
 func (s *Session) Stale(err error) error {
 	account := s.Account()
+	if errors.Is(err, signer.ErrClosed) || errors.Is(err, relay.ErrClosed) {
+		return s.replaced(account)
+	}
 	var rejected *signer.Rejected
 	if err == nil || account == nil || account.connection == nil || !errors.As(err, &rejected) || !rejected.NotAuthorized() {
 		return err
@@ -196,6 +200,18 @@ func (s *Session) Stale(err error) error {
 	hint := s.reconnectHint(problem.Message)
 	hint.Reason, hint.OriginalError = "signer_not_authorized", rejected.Error()
 	return problem.WithDetails(hint)
+}
+
+// replaced explains an action that was cut off because its account signed out, or
+// signed in anew, while it ran.
+func (s *Session) replaced(account *Account) error {
+	if s.registry.lifetime.Err() != nil {
+		return ErrClosed
+	}
+	if account == nil {
+		return s.authRequired("%s", "The account signed out while this was under way: sign in, then ask again.")
+	}
+	return fault.New(fault.UnexpectedError, "The account signed in anew while this was under way: ask again.").Transient()
 }
 
 // Operation registers a call that wants to hear of signer requests; the returned
