@@ -28,9 +28,7 @@ func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
 // newJournal returns the logger of all lines. Times are in UTC.
 func newJournal(out io.Writer) zerolog.Logger {
-	return zerolog.New(out).Hook(zerolog.HookFunc(func(line *zerolog.Event, _ zerolog.Level, _ string) {
-		line.Str(zerolog.TimestampFieldName, time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
-	}))
+	return zerolog.New(out).Hook(logsink.NewTimestamp(time.Now))
 }
 
 // partsLevel is the level of the parts below the protocol: what an operator should

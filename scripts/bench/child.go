@@ -19,8 +19,9 @@ type child struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
-	stderr  *counter
-	state   string
+	// stderr counts the log lines, unless they go to the null device.
+	stderr *counter
+	state  string
 }
 
 // counter swallows log lines as an attentive parent would, and counts them.
@@ -46,6 +47,16 @@ func startDaemon(ctx context.Context, binary string, flags ...string) (*child, e
 	return started, nil
 }
 
+// unread sends the log of what is started next to the null device: the daemon does all
+// its work for it, and this process, which shares the cores, does none.
+func unread(started *exec.Cmd) error {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err == nil {
+		started.Stderr = null
+	}
+	return err
+}
+
 func start(ctx context.Context, binary string, arguments ...string) (*child, error) {
 	command := exec.CommandContext(ctx, binary, arguments...)
 	in, err := command.StdinPipe()
@@ -58,11 +69,25 @@ func start(ctx context.Context, binary string, arguments ...string) (*child, err
 	}
 	started := &child{command: command, in: in, out: bufio.NewReaderSize(out, 1<<20), stderr: &counter{}}
 	command.Stderr = started.stderr
+	if readsNoLog(ctx) {
+		if err := unread(command); err != nil {
+			return nil, err
+		}
+	}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	return started, nil
 }
+
+type noLogKey struct{}
+
+// withoutLog marks a measurement whose log nobody reads.
+func withoutLog(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noLogKey{}, true)
+}
+
+func readsNoLog(ctx context.Context) bool { return ctx.Value(noLogKey{}) != nil }
 
 // ask sends one frame and returns the next line.
 func (c *child) ask(frame string) (string, error) {

@@ -48,20 +48,25 @@ func measureSmallRequests(ctx context.Context, binary string, o options) error {
 	} else {
 		row("Node line echo", "node is not installed")
 	}
+	cancelFrame := func(i int) string {
+		return fmt.Sprintf(`{"id":"cancel-%d","method":"cancel","params":{"requestId":"%d"}}`, i, i)
+	}
+	unreadLog := withoutLog(ctx)
 	for _, subject := range []struct {
+		ctx              context.Context
 		what             string
 		requests, window int
 		frame            func(int) string
 	}{
-		{"daemon: unknown method", o.requests, o.requests, unknownFrame},
-		{"daemon: cancel", o.requests, o.requests, func(i int) string {
-			return fmt.Sprintf(`{"id":"cancel-%d","method":"cancel","params":{"requestId":"%d"}}`, i, i)
-		}},
-		{"daemon: describe (answers of 120 KB)", o.requests / 50, 200, func(i int) string {
+		{unreadLog, "daemon: unknown method, log to the null device", o.requests, o.requests, unknownFrame},
+		{unreadLog, "daemon: cancel, log to the null device", o.requests, o.requests, cancelFrame},
+		{ctx, "daemon: unknown method, log read here", o.requests, o.requests, unknownFrame},
+		{ctx, "daemon: cancel, log read here", o.requests, o.requests, cancelFrame},
+		{ctx, "daemon: describe (answers of 130 KB)", o.requests / 50, 200, func(i int) string {
 			return fmt.Sprintf(`{"id":"%d","method":"describe"}`, i)
 		}},
 	} {
-		daemon, err := startDaemon(ctx, binary)
+		daemon, err := startDaemon(subject.ctx, binary)
 		if err != nil {
 			return err
 		}
