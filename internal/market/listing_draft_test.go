@@ -223,6 +223,14 @@ func TestNextCreatedAt(t *testing.T) {
 			t.Errorf("%d at %d = %d, want %d", vector.Previous, vector.Now, got, vector.Result)
 		}
 	}
+	// The vectors of spec 82 §7.1 and its rule for drafts without a date.
+	for _, test := range []struct{ previous, now, want nostr.Timestamp }{
+		{1000, 1000, 1001}, {1000, 2000, 2000}, {0, 1000, 1000}, {-5, 1000, 1000}, {2000, 1000, 2001},
+	} {
+		if got := market.NextCreatedAt(test.previous, test.now); got != test.want {
+			t.Errorf("NextCreatedAt(%d, %d) = %d, want %d", test.previous, test.now, got, test.want)
+		}
+	}
 }
 
 func TestDatesOverlap(t *testing.T) {

@@ -28,16 +28,6 @@ func Newest(events []*nostr.Event) []*nostr.Event {
 	return kept
 }
 
-// NextCreatedAt returns the timestamp of the next version of an event whose
-// newest known version is dated previous: now, or one second after previous when
-// the clock has not passed it (spec 82 §7.1).
-func NextCreatedAt(previous, now nostr.Timestamp) nostr.Timestamp {
-	if previous <= 0 || now > previous {
-		return now
-	}
-	return previous + 1
-}
-
 func supersedes(event, held *nostr.Event) bool {
 	if event.CreatedAt != held.CreatedAt {
 		return event.CreatedAt > held.CreatedAt

@@ -44,15 +44,3 @@ func TestNewest(t *testing.T) {
 		t.Errorf("of none it keeps %v", got)
 	}
 }
-
-func TestNextCreatedAt(t *testing.T) {
-	t.Parallel()
-	// The vectors of spec 82 §7.1 and its rule for drafts without a date.
-	for _, test := range []struct{ previous, now, want nostr.Timestamp }{
-		{1000, 1000, 1001}, {1000, 2000, 2000}, {0, 1000, 1000}, {-5, 1000, 1000}, {2000, 1000, 2001},
-	} {
-		if got := NextCreatedAt(test.previous, test.now); got != test.want {
-			t.Errorf("NextCreatedAt(%d, %d) = %d, want %d", test.previous, test.now, got, test.want)
-		}
-	}
-}
