@@ -141,7 +141,9 @@ func (s *Server) relay(serviceURL string, logger *log.Logger) *khatru.Relay {
 		})), nil
 	})
 	relay.PreventBroadcast = append(relay.PreventBroadcast, func(reader *khatru.WebSocket, event *nostr.Event) bool {
-		return !policy.Visible(event, reader.AuthedPublicKey)
+		// khatru walks its listeners without its lock: one that is just being added or
+		// removed may be seen empty.
+		return reader == nil || !policy.Visible(event, reader.AuthedPublicKey)
 	})
 	return relay
 }
