@@ -28,8 +28,14 @@ func openRelay(ctx context.Context, serviceURL string, _ zerolog.Logger) (relayp
 	if err != nil {
 		return nil, err
 	}
-	return hostrrelay.Spawn(ctx, built.path, serviceURL)
+	// On a cold build cache the build alone uses up the time the caller gave.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	return hostrrelay.Spawn(starting, built.path, serviceURL)
 }
+
+// startTimeout is far above what the start of a process takes on a busy machine.
+const startTimeout = time.Minute
 
 const (
 	relayPackage = "hostr-daemon/cmd/hostr-sandbox"
