@@ -23,12 +23,15 @@ var floorOf = map[string]int{
 	"internal/location":   1,
 	"internal/derivation": 2,
 	"internal/flight":     1,
+	"internal/mediatype":  1,
+	"internal/nip44guard": 1,
 
 	"internal/request": 2,
 	"internal/market":  2,
 	"internal/logsink": 2,
 
 	"internal/input":     3,
+	"internal/giftwrap":  3,
 	"catalog/definition": 2,
 	"catalog":            3,
 
@@ -41,6 +44,7 @@ var floorOf = map[string]int{
 	"internal/secrets":     4,
 	"internal/qr":          4,
 	"internal/blossom":     4,
+	"internal/imagesource": 4,
 
 	"internal/signer": 5,
 
@@ -48,6 +52,7 @@ var floorOf = map[string]int{
 	"internal/media":      6,
 	"internal/seeds":      6,
 	"internal/sellers":    6,
+	"internal/inbox":      6,
 
 	"internal/profiles": 6,
 	"internal/listings": 6,

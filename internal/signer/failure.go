@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/nip44guard"
 	"hostr-daemon/internal/redact"
 )
 
@@ -18,7 +19,7 @@ var (
 	// ErrNoSigner is returned by a Holder without a signer.
 	ErrNoSigner = errors.New("the account has no signer at the moment; its connection has to be restored first")
 	// ErrUndecryptable is in the error of a payload that cannot be decrypted here.
-	ErrUndecryptable = errors.New("cannot be decrypted")
+	ErrUndecryptable = nip44guard.ErrUndecryptable
 	// ErrNoApproval is returned by Listen when no event came within the idle time.
 	ErrNoApproval = errors.New("no signer has answered the sign-in request")
 )

@@ -7,12 +7,12 @@ import (
 
 	"github.com/nbd-wtf/go-nostr/nip04"
 	"github.com/nbd-wtf/go-nostr/nip44"
+
+	"hostr-daemon/internal/nip44guard"
 )
 
 const (
 	maxPlaintext = nip44.MaxPlaintextSize
-	// minNIP44 and maxNIP44 are the lengths a NIP-44 payload can have.
-	minNIP44, maxNIP44 = 132, 87472
 	// maxNIP04 bounds NIP-04 payloads, which know no limit of their own.
 	maxNIP04 = 1 << 20
 	ivMark   = "?iv="
@@ -59,26 +59,11 @@ func checkPlaintext(plaintext string) error {
 	return nil
 }
 
-// decrypt is the one door to nip44.Decrypt, which panics on line breaks in place
-// of base64 (spec 82 §10.5).
 func (c conversation) decrypt(payload string) (string, error) {
-	if !isNIP44(payload) {
-		return "", fmt.Errorf("the payload of %d bytes is not NIP-44 and %w", len(payload), ErrUndecryptable)
-	}
-	plaintext, err := nip44.Decrypt(payload, c.bytes())
-	if err != nil {
-		return "", fmt.Errorf("the NIP-44 payload %w: %w", ErrUndecryptable, err)
-	}
-	return plaintext, nil
+	return nip44guard.Decrypt(payload, c.bytes())
 }
 
-func isNIP44(payload string) bool {
-	return len(payload) >= minNIP44 && len(payload) <= maxNIP44 && isBase64(payload)
-}
-
-func isBase64(text string) bool {
-	return strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") == ""
-}
+func isNIP44(payload string) bool { return nip44guard.IsPayload(payload) }
 
 func encryptNIP04(key PrivateKey, peer, plaintext string) (string, error) {
 	shared, err := shareNIP04(key, peer)
@@ -120,7 +105,7 @@ func shareNIP04(key PrivateKey, peer string) ([]byte, error) {
 
 func isNIP04(payload string) bool {
 	ciphertext, iv, found := strings.Cut(payload, ivMark)
-	if !found || len(payload) > maxNIP04 || !isBase64(ciphertext) || !isBase64(iv) {
+	if !found || len(payload) > maxNIP04 || !nip44guard.IsBase64(ciphertext) || !nip44guard.IsBase64(iv) {
 		return false
 	}
 	blocks, err := base64.StdEncoding.DecodeString(ciphertext)
