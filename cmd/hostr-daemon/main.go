@@ -7,8 +7,10 @@
 // Exit codes:
 //
 //	0    stdin ended and everything was answered; the call succeeded; the doctor
-//	     found nothing that stops the daemon; help or the version was printed
-//	1    the call failed, the doctor found what stops the daemon, or serving failed
+//	     found nothing that stops the daemon; private keys were moved, or there were
+//	     none to move; help or the version was printed
+//	1    the call failed, the doctor found what stops the daemon, private keys could
+//	     not be moved, or serving failed
 //	2    the command line makes no sense: an unknown option, environment or action,
 //	     a missing value, an input that is none
 //	130  ended by SIGINT (Ctrl-C); 143 by SIGTERM
@@ -43,6 +45,8 @@ type commandLine struct {
 	Call     callCommand     `cmd:"" help:"Run one action and print its result."`
 	Describe describeCommand `cmd:"" help:"Show what can be called, or one action in full."`
 	Doctor   doctorCommand   `cmd:"" help:"Check what works from here: state, accounts, relays, Blossom, geocoder, chains, swaps."`
+
+	MoveSecrets moveSecretsCommand `cmd:"" help:"Move private keys between keyring, encrypted file and plain file."`
 }
 
 func main() {

@@ -8,11 +8,12 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/runtime"
 	"hostr-daemon/internal/secrets"
 )
 
 // Options are shared by all commands. The variables of Config and of the private keys
-// are read by the packages that use them.
+// are read by the packages that use them, those of the images by images.
 type Options struct {
 	Stdio bool   `negatable:"" default:"true" help:"Accepted for compatibility; requests always come over stdin."`
 	Env   string `default:"production" env:"HOSTR_DAEMON_ENV" placeholder:"NAME" help:"Environment: development, test, staging or production."`
@@ -24,8 +25,8 @@ type Options struct {
 
 	AllowInsecureFileSecrets bool   `negatable:"" help:"Keep private keys in a plain file (mode 0600) in the state directory in place of the keyring ($$HOSTR_CLI_ALLOW_INSECURE_STORAGE=1)."`
 	SecretsKeyFile           string `placeholder:"FILE" help:"Keep private keys in a file in the state directory, encrypted with the key in FILE ($$HOSTR_DAEMON_SECRETS_KEY_FILE; or the key itself in $$HOSTR_DAEMON_SECRETS_KEY). It counts before the plain file and the keyring."`
-	AllowLocalImages         bool   `negatable:"" help:"Listing images may name files of this machine. Creating listings is to come: so far without effect."`
-	AllowPrivateImageHosts   bool   `negatable:"" help:"Listing images may be fetched from private addresses. So far without effect."`
+	AllowLocalImages         bool   `negatable:"" help:"Images of listings may be files of this machine, named by whoever sends requests ($$HOSTR_ALLOW_LOCAL_IMAGES=1)."`
+	AllowPrivateImageHosts   bool   `negatable:"" help:"Images of listings may be fetched from addresses in private networks, as in development and test ($$HOSTR_ALLOW_PRIVATE_IMAGE_HOSTS=1)."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -38,6 +39,15 @@ func (o *Options) environment() environment.Options {
 // secrets is where private keys may rest.
 func (o *Options) secrets() secrets.Options {
 	return secrets.Options{AllowPlainFile: o.AllowInsecureFileSecrets, KeyFile: o.SecretsKeyFile, Getenv: os.Getenv}
+}
+
+// images is where images of listings may be. A variable allows with 1 alone: one with a
+// slip in it must neither allow anything nor keep a child from starting.
+func (o *Options) images() runtime.ImageOptions {
+	return runtime.ImageOptions{
+		AllowFiles:        o.AllowLocalImages || os.Getenv("HOSTR_ALLOW_LOCAL_IMAGES") == "1",
+		AllowPrivateHosts: o.AllowPrivateImageHosts || os.Getenv("HOSTR_ALLOW_PRIVATE_IMAGE_HOSTS") == "1",
+	}
 }
 
 // dropBlankVariables makes a variable without a value one that is not set: whoever

@@ -8,6 +8,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"hostr-daemon/internal/runtime"
 )
 
 // parse reads a command line as run does, and returns the command with it.
@@ -124,6 +126,7 @@ func TestHelpNamesTheVariables(t *testing.T) {
 	for _, variable := range []string{
 		"HOSTR_DAEMON_ENV", "HOSTR_DAEMON_RELAY", "HOSTR_STATE_DIR", "HOSTR_DAEMON_CONFIG",
 		"HOSTR_CLI_ALLOW_INSECURE_STORAGE", "HOSTR_DAEMON_SECRETS_KEY_FILE",
+		"HOSTR_ALLOW_LOCAL_IMAGES", "HOSTR_ALLOW_PRIVATE_IMAGE_HOSTS",
 	} {
 		if !strings.Contains(help.String(), "$"+variable) {
 			t.Errorf("help does not name %s", variable)
@@ -145,5 +148,28 @@ func TestBlankVariablesAreNotSet(t *testing.T) {
 	}
 	if _, set := os.LookupEnv("HOSTR_DAEMON_ENV"); set {
 		t.Error("a variable without a value is still set")
+	}
+}
+
+// Only the operator allows images that are not on the public web: by option or by a
+// variable that is exactly 1.
+func TestImageOptions(t *testing.T) {
+	for _, test := range []struct {
+		line, files, hosts string
+		want               runtime.ImageOptions
+	}{
+		{"", "", "", runtime.ImageOptions{}},
+		{"--allow-local-images", "", "", runtime.ImageOptions{AllowFiles: true}},
+		{"--allow-private-image-hosts", "0", "", runtime.ImageOptions{AllowPrivateHosts: true}},
+		{"--env staging", "1", "", runtime.ImageOptions{AllowFiles: true}},
+		{"", "", "1", runtime.ImageOptions{AllowPrivateHosts: true}},
+		{"", "true", "yes", runtime.ImageOptions{}},
+	} {
+		t.Setenv("HOSTR_ALLOW_LOCAL_IMAGES", test.files)
+		t.Setenv("HOSTR_ALLOW_PRIVATE_IMAGE_HOSTS", test.hosts)
+		parsed, _, err := parse(t, strings.Fields(test.line)...)
+		if got := parsed.images(); err != nil || got != test.want {
+			t.Errorf("%q with %q and %q: %+v, %v; want %+v", test.line, test.files, test.hosts, got, err, test.want)
+		}
 	}
 }

@@ -39,6 +39,7 @@ func open(ctx context.Context, actionCatalog *catalog.Catalog, options *Options,
 		RelayLogger: journal.Level(relayLevel()),
 		Journal:     signIns,
 		Secrets:     options.secrets(),
+		Images:      options.images(),
 		Notify:      notify,
 		Version:     version,
 	})

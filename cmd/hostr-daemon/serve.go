@@ -40,7 +40,9 @@ func (s *serveCommand) Run(options *Options) error {
 		In:          os.Stdin,
 		Out:         os.Stdout,
 	})
+	endLook := program.tellElsewhere(ctx, options.secrets())
 	served := server.Run(ctx)
+	endLook()
 	if errors.Is(served, daemon.ErrOutput) {
 		served = nil // nobody reads any more: the ordinary end of a child
 	}

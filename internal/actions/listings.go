@@ -5,6 +5,7 @@ import (
 
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/sessions"
 )
 
 // ListingsResult is the result of hostr.listings.search and .list (spec 40 §10).
@@ -29,9 +30,25 @@ func listingsSearch(ctx context.Context, caller caller, input ListingsSearchInpu
 	if err != nil {
 		return answer[ListingsResult]{}, err
 	}
+	return answer[ListingsResult]{data: listingsResult(found), warnings: warnings(found.Warning)}, nil
+}
+
+func listingsList(ctx context.Context, caller caller, account *sessions.Account, input ListingsListInput) (answer[ListingsResult], error) {
+	author := input.Author
+	if input.Mine {
+		author = account.Pubkey()
+	}
+	found, err := caller.services.Listings.List(ctx, author, input.Limit)
+	if err != nil {
+		return answer[ListingsResult]{}, err
+	}
+	return answer[ListingsResult]{data: listingsResult(found), warnings: warnings(found.Warning)}, nil
+}
+
+func listingsResult(found listings.Found) ListingsResult {
 	result := ListingsResult{Count: len(found.Listings), Listings: make([]market.ListingSummary, 0, len(found.Listings))}
 	for _, listing := range found.Listings {
 		result.Listings = append(result.Listings, listing.Summary())
 	}
-	return answer[ListingsResult]{data: result, warnings: warnings(found.Warning)}, nil
+	return result
 }

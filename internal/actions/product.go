@@ -13,11 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nbd-wtf/go-nostr"
+
 	"hostr-daemon/catalog"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/request"
 	"hostr-daemon/internal/runtime"
+	"hostr-daemon/internal/sessions"
 )
 
 // Product answers the methods of the line protocol. It implements
@@ -149,7 +152,7 @@ func (p *Product) UploadImage(ctx context.Context, upload request.Upload) (reque
 	if upload.Pubkey != "" {
 		if session, err := registry.Session(ctx, upload.Pubkey); err == nil {
 			if account := session.Account(); account != nil && account.Pubkey() == upload.Pubkey && !account.NeedsRecovery() {
-				signer = account.Signer()
+				signer = watchedSigner{account.Signer(), session}
 			}
 		}
 	}
@@ -158,6 +161,22 @@ func (p *Product) UploadImage(ctx context.Context, upload request.Upload) (reque
 		return request.Outcome{}, err
 	}
 	return request.Outcome{Data: uploaded}, nil
+}
+
+// watchedSigner has its session put a remote signer away that withdrew its permission:
+// the upload goes on unsigned and does not end with that error.
+type watchedSigner struct {
+	media.Signer
+	session *sessions.Session
+}
+
+// SignEvent implements media.Signer.
+func (s watchedSigner) SignEvent(ctx context.Context, event *nostr.Event) error {
+	err := s.Signer.SignEvent(ctx, event)
+	if err != nil {
+		_ = s.session.Stale(err)
+	}
+	return err
 }
 
 // unknownDetails are the details of unknown_action (spec 10 §3.4 step 6).

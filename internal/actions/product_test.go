@@ -156,7 +156,9 @@ func TestEveryActionHasARow(t *testing.T) {
 
 // implemented are the actions that do their work today.
 var implemented = []string{
-	"hostr.session.status", "hostr.session.connect", "hostr.listings.search",
+	"hostr.session.status", "hostr.session.connect",
+	"hostr.listings.search", "hostr.listings.list", "hostr.listings.create", "hostr.listings.edit",
+	"hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups",
 	"hostr.profile.show", "hostr.profile.lookup", "hostr.profile.edit",
 }
 
@@ -173,9 +175,6 @@ func asHost(t testing.TB, product *Product, market *sandbox.Market) string {
 	}
 	return outcome.Data.(OAuthSignedIn).Pubkey
 }
-
-// withoutAccount are the actions that check no sign-in (spec 20 §6.1).
-var withoutAccount = []string{"hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups"}
 
 func TestPendingActionsSaySo(t *testing.T) {
 	t.Parallel()
@@ -197,12 +196,8 @@ func TestPendingActionsSaySo(t *testing.T) {
 		if _, failure := call(t, product, action.ID, account, example); failure == nil || failure.Code != want || failure.Retryable || failure.Path != "" {
 			t.Errorf("%s with its example: %v, want %s", action.ID, failure, want)
 		}
-		stranded := fault.AuthRequired
-		if slices.Contains(withoutAccount, action.ID) {
-			stranded = fault.NotImplemented
-		}
-		if _, failure := call(t, product, action.ID, stranger, example); failure == nil || failure.Code != stranded {
-			t.Errorf("%s by somebody who is not signed in: %v, want %s", action.ID, failure, stranded)
+		if _, failure := call(t, product, action.ID, stranger, example); failure == nil || failure.Code != fault.AuthRequired {
+			t.Errorf("%s by somebody who is not signed in: %v, want auth_required", action.ID, failure)
 		}
 		bad := unfit(t, action)
 		if bad == "" || action.RequiredRole != "" {

@@ -99,13 +99,6 @@ func pending[I parsed](parse func(json.RawMessage) (I, error), what string) acti
 	})
 }
 
-// pendingRead is pending for the reads that need no account (spec 20 §6.1).
-func pendingRead[I parsed](parse func(json.RawMessage) (I, error), what string) action {
-	return run(parse, func(context.Context, caller, I) (answer[nothing], error) {
-		return answer[nothing]{}, notYet(what)
-	})
-}
-
 // connecting is the row of hostr.session.connect, which may wait for a person.
 func connecting() action {
 	row := run(ParseSessionConnectInput, sessionConnect)
@@ -135,12 +128,12 @@ func table() map[string]action {
 		"hostr.session.connect": connecting(),
 
 		"hostr.listings.search":       run(ParseListingsSearchInput, listingsSearch),
-		"hostr.listings.list":         pending(ParseListingsListInput, "Listing an author's places"),
-		"hostr.listings.create":       pending(ParseListingsCreateInput, "Creating listings"),
-		"hostr.listings.edit":         pending(ParseListingsEditInput, "Editing listings"),
-		"hostr.listings.availability": pendingRead(ParseListingsAvailabilityInput, "Checking free dates"),
-		"hostr.listings.reviews":      pendingRead(ParseListingsAnchorsInput, "Reading reviews"),
-		"hostr.listings.orderGroups":  pendingRead(ParseListingsAnchorsInput, "Reading a listing's orders"),
+		"hostr.listings.list":         signedIn(ParseListingsListInput, listingsList),
+		"hostr.listings.create":       signedIn(ParseListingsCreateInput, listingsCreate),
+		"hostr.listings.edit":         signedIn(ParseListingsEditInput, listingsEdit),
+		"hostr.listings.availability": run(ParseListingsAvailabilityInput, listingsAvailability),
+		"hostr.listings.reviews":      run(ParseListingsAnchorsInput, listingsReviews),
+		"hostr.listings.orderGroups":  run(ParseListingsAnchorsInput, listingsOrderGroups),
 
 		"hostr.orders.bookAndPay":      pending(ParseOrderBookAndPayInput, "Booking and paying"),
 		"hostr.orders.negotiateOffer":  pending(ParseOrdersOfferInput, "Making offers"),

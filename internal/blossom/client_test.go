@@ -294,7 +294,7 @@ func TestServerThatHangsCostsItsTimeOnly(t *testing.T) {
 	defer close(release)
 	taking := startServer(t, nil)
 	client := newClient(t, hanging.URL, taking.URL)
-	client.SetServerTimeout(100 * time.Millisecond)
+	client.SetServerTimeout(2 * time.Second)
 	got, err := client.Upload(testContext(t), hello("", ""), localSigner{accountKey})
 	if err != nil || got.ServerURL != taking.URL {
 		t.Errorf("got %v, %v", got, err)

@@ -8,7 +8,6 @@ package boltz
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,8 +55,9 @@ type Config struct {
 	// APIURL is the base of the API, such as https://api.boltz.exchange/v2. It may
 	// carry a key: it is kept out of errors and logs.
 	APIURL string
-	// TLS is the rule of spec 11 §4; nil for ordinary verification.
-	TLS *tls.Config
+	// Transport is the client's alone from then on: it closes idle connections. nil
+	// means one with the standard settings.
+	Transport *http.Transport
 	// Logger takes one debug line for each request.
 	Logger zerolog.Logger
 }
@@ -68,7 +68,10 @@ func New(config Config) (*Client, error) {
 	if err != nil || parsed.Hostname() == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return nil, errors.New("the URL of the swap provider is no whole http or https URL")
 	}
-	transport := newTransport(config.TLS)
+	transport := config.Transport
+	if transport == nil {
+		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
 	return &Client{
 		base: strings.TrimRight(config.APIURL, "/"), host: parsed.Host,
 		http: &http.Client{Transport: transport}, transport: transport,
@@ -175,19 +178,6 @@ func withoutURL(err error) error {
 		return failed.Err
 	}
 	return err
-}
-
-// newTransport returns a transport of the client's own, so that its connections can
-// be closed without closing anybody else's.
-func newTransport(config *tls.Config) *http.Transport {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport = standard.Clone()
-	}
-	if config != nil {
-		transport.TLSClientConfig = config.Clone()
-	}
-	return transport
 }
 
 // fitsHeader tells whether a trace id can be sent; net/http refuses the whole

@@ -71,48 +71,45 @@ func (c Config) storedAccounts(ctx context.Context) (accounts, string, error) {
 	switch {
 	case store.Place().Kind == secrets.None:
 		return accounts{}, "nobody can sign in while there is no place for private keys", nil
-	case errors.Is(err, secrets.ErrNotListable):
-		return accounts{}, "a keyring cannot list its accounts: hostr-daemon call hostr.session.status --as PUBKEY tells of one", nil
 	case err == nil && len(keys) == 0:
 		return accounts{}, "nobody is signed in", nil
 	}
 	return accounts{registry, keys}, "", err
 }
 
-// examine opens the account of a session key, which asks a remote signer once who it
-// signs for. It is not asked twice: two waits would outlast the check.
+// examine reads the account of a session key and asks a remote signer once who it
+// signs for; that is all that reaches the signer, and a person.
 func (a accounts) examine(ctx context.Context, key string) Finding {
 	if key == "" {
 		return Finding{Subject: "account", Target: "(none)", Optional: true, Detail: "left behind by a sign-in that did not finish; not used"}
 	}
 	account := check{subject: "account", target: shownAccount(key), optional: true}
 	account.run = func(ctx context.Context) (string, error) {
-		session, err := a.registry.Session(ctx, key)
+		stored, silence, err := a.registry.AskSigner(ctx, key)
+		if errors.Is(err, sessions.ErrNotStored) {
+			return "signed out meanwhile", nil
+		}
 		if err != nil {
 			return "", err
 		}
-		opened := session.Account()
-		if opened == nil {
-			return "signed out meanwhile", nil
-		}
-		account.target = shownAccount(opened.Pubkey())
-		return answers(opened, key)
+		account.target = shownAccount(stored.Pubkey)
+		return answers(stored, silence, key)
 	}
 	finding := examine(ctx, account)
 	finding.Target = account.target
 	return finding
 }
 
-// answers tells what the account signs with, and fails if that does not answer.
-func answers(account *sessions.Account, key string) (string, error) {
+// answers tells what the account signs with, and fails if that did not answer.
+func answers(account sessions.StoredAccount, silence error, key string) (string, error) {
 	signer := "local key"
-	if account.Credential() == secrets.BunkerCredential {
+	if account.Credential == secrets.BunkerCredential {
 		signer = "remote signer"
 	}
-	if account.Pubkey() != key {
+	if account.Pubkey != key {
 		signer += ", left behind by a sign-in that did not finish"
 	}
-	if account.NeedsRecovery() {
+	if silence != nil {
 		return "", fault.New(fault.AuthRequired, "%s: it does not answer as it should.", signer).
 			WithHint("Open the signer app and look again, or sign in anew with hostr.session.connect.")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	goruntime "runtime"
@@ -125,7 +126,7 @@ func TestAccountsAndTheirSigners(t *testing.T) {
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
-	asked := awake.Count("get_public_key")
+	asked := awake.Count("")
 
 	findings := s.examine(t, s.start(t, allowFile), allowFile)
 	if found := accountFinding(t, findings, host); found.Err != nil || found.Detail != "local key" {
@@ -138,8 +139,8 @@ func TestAccountsAndTheirSigners(t *testing.T) {
 	if found.Err == nil || !strings.Contains(found.Err.Error(), "remote signer: it does not answer") || !found.Optional {
 		t.Errorf("the phone that is off: %+v", found)
 	}
-	if got := awake.Count("get_public_key") - asked; got != 1 {
-		t.Errorf("the phone was asked %d times who it signs for, want once", got)
+	if got := awake.Count("") - asked; got != 1 || awake.Count("get_public_key") != 2 {
+		t.Errorf("the phone was asked %d times, want once who it signs for", got)
 	}
 	text, healthy := report(t, findings)
 	if !healthy || !strings.Contains(text, "Open the signer app") {
@@ -288,20 +289,49 @@ func TestAccountsBehindAMissingKey(t *testing.T) {
 	wantFinding(t, findings, "Hostr relay", "")
 }
 
-// A keyring cannot be listed, and without any place nobody can sign in.
+// emptyKeyring acts as secret-tool does while nothing is kept, or with one account in
+// the keyring.
+const emptyKeyring = "#!/bin/sh\nexit 1\n"
+
+func fullKeyring(person sandbox.Person) string {
+	entry := "hostr-session/" + person.PublicKey + "/auth"
+	return "#!/bin/sh\ncase \"$1 $5\" in\n'search ') echo 'attribute.key = " + entry + "' >&2;;\n'lookup " + entry + "') printf '[\"" + person.PrivateKey + "\"]';;\n*) exit 1;;\nesac\n"
+}
+
+// A keyring has its accounts listed; without any place nobody can sign in.
 func TestAccountsInAKeyring(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("the fake keyring command is that of Linux")
 	}
 	s, commands := newScene(t), t.TempDir()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("PATH", commands)
+	if err := os.Symlink(shell, filepath.Join(commands, "sh")); err != nil {
+		t.Fatal(err)
+	}
 	none := secrets.Options{Getenv: noVariables}
 	wantDetail(t, s.examine(t, s.start(t, none), none), "accounts", "nobody can sign in while there is no place for private keys")
 
-	if err := os.WriteFile(filepath.Join(commands, "secret-tool"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
+	keep := func(script string) {
+		if err := os.WriteFile(filepath.Join(commands, "secret-tool"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
+	keep(emptyKeyring)
 	other := newScene(t)
-	wantDetail(t, other.examine(t, other.start(t, none), none), "accounts",
-		"a keyring cannot list its accounts: hostr-daemon call hostr.session.status --as PUBKEY tells of one")
+	running := other.start(t, none)
+	wantDetail(t, other.examine(t, running, none), "accounts", "nobody is signed in")
+	guest := other.market.Guests[0]
+	keep(fullKeyring(guest))
+	if found := accountFinding(t, other.examine(t, running, none), guest); found.Err != nil || found.Detail != "local key" {
+		t.Errorf("the account in the keyring: %+v", found)
+	}
+
+	// With the plain file it is not seen, which is told.
+	third := newScene(t)
+	wantDetail(t, third.examine(t, third.start(t, allowFile), allowFile), "private keys",
+		"file; 1 stored sign-ins are not seen, because they rest in another place (keyring (Secret Service, through secret-tool)): hostr-daemon move-secrets --to plain-file")
 }

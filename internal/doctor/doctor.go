@@ -3,9 +3,9 @@
 // each outside system of the environment. It asks each one real question, all at the
 // same time, and times the answer.
 //
-// It opens the state directory and its accounts as the daemon would, whose upkeep of an
-// account begins when its signer answers; beyond that it changes nothing. It must never
-// show a secret, nor a key that an address may hold.
+// It opens the state directory as the daemon would, and asks each account's signer who
+// it signs for; it changes nothing and has nothing signed. It must never show a secret,
+// nor a key that an address may hold.
 package doctor
 
 import (
@@ -149,9 +149,13 @@ func inUse(err error) bool {
 
 // openSecrets opens the place for private keys as the daemon does.
 func (c Config) openSecrets(dir string) (*secrets.Store, error) {
+	return secrets.Open(c.secretsOptions(dir))
+}
+
+func (c Config) secretsOptions(dir string) secrets.Options {
 	options := c.Secrets
 	options.StateDir, options.Environment = dir, c.Environment.Name
-	return secrets.Open(options)
+	return options
 }
 
 func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
@@ -162,7 +166,17 @@ func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
 	if err := store.Check(ctx); err != nil {
 		return "", err
 	}
-	return string(store.Place().Kind), nil
+	return string(store.Place().Kind) + c.elsewhere(ctx, dir), nil
+}
+
+// elsewhere tells of accounts in the place that is not used. One that cannot be looked
+// into is no trouble of the daemon's.
+func (c Config) elsewhere(ctx context.Context, dir string) string {
+	unseen, err := secrets.Elsewhere(ctx, c.secretsOptions(dir))
+	if err != nil || unseen == nil {
+		return ""
+	}
+	return "; " + unseen.String()
 }
 
 // Report prints the findings as a table and tells whether the daemon can do its

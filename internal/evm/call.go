@@ -38,9 +38,19 @@ func (c *Client) call(ctx context.Context, method string, params ...any) (json.R
 			return nil, &Failure{c.chainID, method, node.host, isTransient(err), err}
 		}
 		c.turnFrom(node)
-		if err := c.clock.Sleep(ctx, time.Duration(attempt)*retryPause); err != nil {
-			return nil, context.Cause(ctx)
+		if err := c.pause(ctx, time.Duration(attempt)*retryPause); err != nil {
+			return nil, err
 		}
+	}
+}
+
+// pause returns once d has passed, or earlier with the reason the context ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -122,13 +132,13 @@ func (c *Client) request(ctx context.Context, node *node, method string, params 
 	}
 	limited, cancel := context.WithTimeout(ctx, c.limits.attempt)
 	defer cancel()
-	started := c.clock.Now()
+	started := time.Now()
 	status, answer, err := c.post(limited, node, body)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = noAnswerError{fmt.Errorf("no answer within %s", c.limits.attempt)}
 	}
 	c.log.Debug().Int64("chainId", c.chainID).Str("host", node.host).Str("method", method).Int("status", status).
-		Dur("elapsed", c.clock.Now().Sub(started)).Err(err).Msg("rpc.request")
+		Dur("elapsed", time.Since(started)).Err(err).Msg("rpc.request")
 	if err != nil {
 		return nil, err
 	}

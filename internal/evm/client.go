@@ -8,7 +8,6 @@ package evm
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -49,9 +48,9 @@ type Client struct {
 	nodes     []*node
 	http      *http.Client
 	transport *http.Transport
-	clock     Clock
 	log       zerolog.Logger
 	limits    limits
+	pause     func(ctx context.Context, d time.Duration) error
 	lastID    atomic.Uint64
 
 	codes *lru.Cache[string, []byte]
@@ -71,10 +70,9 @@ type Config struct {
 	// URLs are the nodes' HTTP endpoints in order of preference, at least one. They are
 	// kept out of errors and logs.
 	URLs []string
-	// TLS is the rule of spec 11 §4; nil for ordinary verification.
-	TLS *tls.Config
-	// Clock is the time the client waits by; nil means the machine's.
-	Clock Clock
+	// Transport is the client's alone from then on: it closes idle connections. nil
+	// means one with the standard settings.
+	Transport *http.Transport
 	// Logger takes one debug line for each request.
 	Logger zerolog.Logger
 }
@@ -98,9 +96,10 @@ func New(config Config) (*Client, error) {
 		return nil, fmt.Errorf("memory of contract code: %w", err)
 	}
 	c := &Client{
-		chainID: config.ChainID, clock: config.Clock, log: config.Logger, codes: codes,
-		transport: newTransport(config.TLS),
+		chainID: config.ChainID, log: config.Logger, codes: codes,
+		transport: config.Transport,
 		limits:    limits{attempt: attemptTimeout, answer: maxAnswerBytes},
+		pause:     pause,
 	}
 	for _, text := range config.URLs {
 		node, err := parseNode(text)
@@ -109,8 +108,8 @@ func New(config Config) (*Client, error) {
 		}
 		c.nodes = append(c.nodes, node)
 	}
-	if c.clock == nil {
-		c.clock = systemClock{}
+	if c.transport == nil {
+		c.transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	}
 	c.http = &http.Client{Transport: c.transport, CheckRedirect: keepRedirects}
 	c.lifetime, c.end = context.WithCancel(context.Background())

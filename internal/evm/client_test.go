@@ -160,7 +160,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			node := startNode(t)
 			node.misbehave(onlyOn("eth_getCode", 0, test.answer))
-			client, clock, _ := newTestClient(t, node)
+			client, waited, _ := newTestClient(t, node)
 			_, err := client.Code(t.Context(), escrow)
 			var failure *Failure
 			if !errors.As(err, &failure) || !strings.Contains(err.Error(), test.want) {
@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 			if test.transient {
 				wantAsked, wantWaits = wantAsked+" eth_getCode", 1
 			}
-			if asked, waits := node.asked(), clock.waits(); asked != wantAsked || len(waits) != wantWaits {
+			if asked, waits := node.asked(), waited.waits(); asked != wantAsked || len(waits) != wantWaits {
 				t.Errorf("asked for %s, waited %v", asked, waits)
 			}
 		})
@@ -187,11 +187,11 @@ func TestOneFailureIsOutlived(t *testing.T) {
 	t.Parallel()
 	node := startNode(t)
 	node.misbehave(onlyOn("eth_getCode", 1, func(http.ResponseWriter, rpcCall) { panic(http.ErrAbortHandler) }))
-	client, clock, _ := newTestClient(t, node)
+	client, waited, _ := newTestClient(t, node)
 	if got := code(t, client, escrow); got != escrowCode {
 		t.Errorf("code %s, want %s", got, escrowCode)
 	}
-	if waits := clock.waits(); !slices.Equal(waits, []time.Duration{retryPause}) {
+	if waits := waited.waits(); !slices.Equal(waits, []time.Duration{retryPause}) {
 		t.Errorf("waited %v", waits)
 	}
 }
@@ -201,11 +201,11 @@ func TestNextNodeIsAskedAndStays(t *testing.T) {
 	limited, dead, good := startNode(t), startNode(t), startNode(t)
 	limited.misbehave(onlyOn("eth_getCode", 0, func(w http.ResponseWriter, call rpcCall) { refuse(w, call, 429, "too many requests") }))
 	dead.misbehave(onlyOn("eth_chainId", 0, func(http.ResponseWriter, rpcCall) { panic(http.ErrAbortHandler) }))
-	client, clock, _ := newTestClient(t, limited, dead, good)
+	client, waited, _ := newTestClient(t, limited, dead, good)
 	if got := code(t, client, escrow); got != escrowCode {
 		t.Errorf("code %s, want %s", got, escrowCode)
 	}
-	if waits := clock.waits(); !slices.Equal(waits, []time.Duration{retryPause, 2 * retryPause}) {
+	if waits := waited.waits(); !slices.Equal(waits, []time.Duration{retryPause, 2 * retryPause}) {
 		t.Errorf("waited %v", waits)
 	}
 	if got := code(t, client, "0x1111111111111111111111111111111111111111"); got != "0x" {
@@ -230,11 +230,11 @@ func TestNodeOfAnotherChain(t *testing.T) {
 	if got := code(t, client, escrow); got != escrowCode || wrong.asked() != "eth_chainId" {
 		t.Errorf("code %s, the wrong node was asked for %s", got, wrong.asked())
 	}
-	alone, clock, _ := newTestClient(t, wrong)
+	alone, waited, _ := newTestClient(t, wrong)
 	_, err := alone.Code(t.Context(), escrow)
 	var mismatch *WrongChainError
-	if !errors.As(err, &mismatch) || mismatch.Got != 1 || fault.From(err).Retryable || len(clock.waits()) != 0 {
-		t.Errorf("error %v, waited %v", err, clock.waits())
+	if !errors.As(err, &mismatch) || mismatch.Got != 1 || fault.From(err).Retryable || len(waited.waits()) != 0 {
+		t.Errorf("error %v, waited %v", err, waited.waits())
 	}
 	if err := alone.Check(t.Context()); !errors.As(err, &mismatch) {
 		t.Errorf("check: %v", err)
@@ -359,21 +359,35 @@ func TestSelfSignedNodeNeedsTheRule(t *testing.T) {
 	server := httptest.NewTLSServer(node)
 	t.Cleanup(server.Close)
 	url := server.URL + "/" + apiKey
-	strict, err := New(Config{ChainID: testChainID, URLs: []string{url}, Clock: &heldClock{}})
+	strict, err := New(Config{ChainID: testChainID, URLs: []string{url}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer strict.Close()
+	strict.pause = (&pauses{}).pause
 	if err := strict.Check(t.Context()); err == nil {
 		t.Error("a self-signed certificate was taken")
 	}
-	lenient, err := New(Config{ChainID: testChainID, URLs: []string{url}, TLS: server.Client().Transport.(*http.Transport).TLSClientConfig})
+	lenient, err := New(Config{ChainID: testChainID, URLs: []string{url}, Transport: server.Client().Transport.(*http.Transport)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lenient.Close()
 	if err := lenient.Check(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPauseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	if err := pause(t.Context(), time.Nanosecond); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the caller is gone")
+	cancel(gone)
+	if err := pause(ctx, time.Hour); !errors.Is(err, gone) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package evm
 
 import (
-	"crypto/tls"
 	"errors"
 	"net/http"
 	"net/url"
@@ -60,19 +59,6 @@ func (n *node) shown(text string) string {
 		return string(runes[:maxRunes]) + "…"
 	}
 	return text
-}
-
-// newTransport returns a transport of the client's own, so that its connections can
-// be closed without closing anybody else's.
-func newTransport(config *tls.Config) *http.Transport {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport = standard.Clone()
-	}
-	if config != nil {
-		transport.TLSClientConfig = config.Clone()
-	}
-	return transport
 }
 
 // keepRedirects follows none: a request, and the key in its URL, is for the node

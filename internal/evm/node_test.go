@@ -153,32 +153,30 @@ func onlyOn(method string, times int, answer func(w http.ResponseWriter, call rp
 	}
 }
 
-// heldClock does not wait; it remembers what it was asked to wait.
-type heldClock struct {
-	mu    sync.Mutex
-	slept []time.Duration
+// pauses makes a client wait for nothing, and remembers what it would have waited.
+type pauses struct {
+	mu   sync.Mutex
+	made []time.Duration
 }
 
-func (c *heldClock) Now() time.Time { return time.Unix(1_780_000_000, 0) }
-
-func (c *heldClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.slept = append(c.slept, d)
-	return ctx.Err()
+func (p *pauses) pause(ctx context.Context, d time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made = append(p.made, d)
+	return context.Cause(ctx)
 }
 
-func (c *heldClock) waits() []time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.slept)
+func (p *pauses) waits() []time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.made)
 }
 
-// newTestClient returns a client of the nodes, with its clock and its log.
-func newTestClient(t testing.TB, nodes ...*testNode) (*Client, *heldClock, *log) {
+// newTestClient returns a client of the nodes, with its pauses and its log.
+func newTestClient(t testing.TB, nodes ...*testNode) (*Client, *pauses, *log) {
 	t.Helper()
-	clock, lines := &heldClock{}, &log{}
-	config := Config{ChainID: testChainID, Clock: clock, Logger: zerolog.New(lines)}
+	waited, lines := &pauses{}, &log{}
+	config := Config{ChainID: testChainID, Logger: zerolog.New(lines)}
 	for _, node := range nodes {
 		config.URLs = append(config.URLs, node.url)
 	}
@@ -186,13 +184,14 @@ func newTestClient(t testing.TB, nodes ...*testNode) (*Client, *heldClock, *log)
 	if err != nil {
 		t.Fatal(err)
 	}
+	client.pause = waited.pause
 	t.Cleanup(func() {
 		client.Close()
 		if strings.Contains(lines.String(), apiKey) {
 			t.Error("the API key is in the log")
 		}
 	})
-	return client, clock, lines
+	return client, waited, lines
 }
 
 type log struct {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -123,6 +124,72 @@ func TestARunOutlivesItsCallers(t *testing.T) {
 	if _, err := group.Do(ctx, "key", nil); !errors.Is(err, gone) {
 		t.Errorf("a caller that is gone started a run: %v", err)
 	}
+}
+
+// Whoever began a run may leave; it ends with the last who wait for it.
+func TestAWantedRunEndsWithItsLastCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group flight.Group[int]
+		defer group.Close()
+		var runs atomic.Int32
+		work := func(ctx context.Context) (int, error) {
+			if runs.Add(1) == 2 {
+				return 2, nil
+			}
+			<-ctx.Done()
+			return 1, context.Cause(ctx)
+		}
+		gone := errors.New("the caller is gone")
+		outcomes := make(chan error, 2)
+		ask := func() (leave context.CancelCauseFunc) {
+			ctx, leave := context.WithCancelCause(t.Context())
+			go func() {
+				_, err := group.DoWhileWanted(ctx, "key", work)
+				outcomes <- err
+			}()
+			synctest.Wait()
+			return leave
+		}
+		first, second := ask(), ask()
+		first(gone)
+		if err := <-outcomes; !errors.Is(err, gone) {
+			t.Errorf("the first caller got %v", err)
+		}
+		synctest.Wait()
+		if runs.Load() != 1 || len(outcomes) != 0 {
+			t.Errorf("%d runs, and the other caller got an outcome: %v", runs.Load(), len(outcomes) == 1)
+		}
+		second(gone)
+		<-outcomes
+		if value, err := group.DoWhileWanted(t.Context(), "key", work); value != 2 || err != nil {
+			t.Errorf("the caller after the last got %d, error %v", value, err)
+		}
+	})
+}
+
+func TestAWantedRunIsKeptForWhoeverAskedToKeepIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group flight.Group[int]
+		defer group.Close()
+		release, ended := make(chan struct{}), make(chan error, 1)
+		work := func(ctx context.Context) (int, error) {
+			<-release
+			ended <- ctx.Err()
+			return 0, nil
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = group.DoWhileWanted(ctx, "key", work) }()
+		synctest.Wait()
+		group.Start(ctx, "key", work)
+		leave()
+		synctest.Wait()
+		close(release)
+		if err := <-ended; err != nil {
+			t.Errorf("the run ended with its caller: %v", err)
+		}
+	})
 }
 
 func TestCloseEndsRunsAndWaits(t *testing.T) {

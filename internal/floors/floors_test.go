@@ -53,6 +53,8 @@ var floorOf = map[string]int{
 	"internal/seeds":      6,
 	"internal/sellers":    6,
 	"internal/inbox":      6,
+	"internal/orders":     6,
+	"internal/trades":     6,
 
 	"internal/profiles": 6,
 	"internal/listings": 6,

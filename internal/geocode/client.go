@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/flight"
 )
 
 const (
@@ -47,9 +49,12 @@ type Client struct {
 	limiter   *rate.Limiter
 	limits    limits
 
-	memory *placeMemory
-	places flights[Place]
-	points flights[Point]
+	memory  *placeMemory
+	answers answers
+	places  flight.Group[Place]
+	points  flight.Group[Point]
+	// parsing has room for as many parsers of large answers as may run at once.
+	parsing chan struct{}
 }
 
 // Config is what a client is made of. The zero value asks the public server.
@@ -60,6 +65,8 @@ type Config struct {
 	BaseURL string
 	// HTTPClient sends the requests; nil means one of the client's own.
 	HTTPClient *http.Client
+	// Memory keeps answers across restarts; nil keeps none.
+	Memory Memory
 	// Clock is the time the client waits by; nil means the system's.
 	Clock Clock
 	// Logger takes one debug line for each request; none of them names the place.
@@ -92,7 +99,10 @@ func New(config Config) (*Client, error) {
 		limiter:   rate.NewLimiter(DefaultRate, 1),
 		limits:    limits{attempt: attemptTimeout, lookup: lookupTimeout, answer: maxAnswerBytes},
 		memory:    newPlaceMemory(rememberedPlaces, rememberedPositions),
+		// Half the processors: there are other things to do.
+		parsing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
+	client.answers = answers{memory: config.Memory, log: config.Logger, most: maxAnswerBytes}
 	if config.Rate > 0 {
 		client.limiter.SetLimit(config.Rate)
 	}
@@ -106,10 +116,12 @@ func New(config Config) (*Client, error) {
 	return client, nil
 }
 
-// Close ends all look-ups in flight and waits for them; later ones fail.
+// Close ends all look-ups in flight and waits for them, and up to a second for their
+// answers to be kept; later look-ups fail.
 func (c *Client) Close() {
-	c.places.close()
-	c.points.close()
+	c.places.Close()
+	c.points.Close()
+	c.answers.close()
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()
 	}
@@ -117,7 +129,8 @@ func (c *Client) Close() {
 
 // Place finds the area that a place name stands for: the first answer when asked
 // for a country, a state, a city and a settlement of that name, in that order
-// (spec 42 §1.2). Places found are remembered, without regard to letter case. An
+// (spec 42 §1.2). Places found are remembered, without regard to letter case, and kept
+// in the Memory; that nothing was found is not. An
 // error is a *fault.Error that names the place and says what happened, unless ctx
 // ended.
 func (c *Client) Place(ctx context.Context, name string) (Place, error) {
@@ -129,7 +142,9 @@ func (c *Client) Place(ctx context.Context, name string) (Place, error) {
 	if place, ok := c.memory.get(key); ok {
 		return place, nil
 	}
-	place, err := c.places.do(ctx, key, c.limits.lookup, func(ctx context.Context) (Place, error) {
+	place, err := c.places.DoWhileWanted(ctx, key, func(ctx context.Context) (Place, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.limits.lookup)
+		defer cancel()
 		return c.findPlace(ctx, key, name)
 	})
 	if err != nil {
@@ -138,7 +153,8 @@ func (c *Client) Place(ctx context.Context, name string) (Place, error) {
 	return place, nil
 }
 
-// Point finds the position of an address (spec 42 §1.3). Nothing is remembered. An
+// Point finds the position of an address (spec 42 §1.3). Positions found are kept in
+// the Memory, without the address. An
 // error is a *fault.Error that names the address and says what happened, unless ctx
 // ended.
 func (c *Client) Point(ctx context.Context, address string) (Point, error) {
@@ -146,7 +162,9 @@ func (c *Client) Point(ctx context.Context, address string) (Point, error) {
 	if err := checkText("address", address); err != nil {
 		return Point{}, err
 	}
-	point, err := c.points.do(ctx, address, c.limits.lookup, func(ctx context.Context) (Point, error) {
+	point, err := c.points.DoWhileWanted(ctx, address, func(ctx context.Context) (Point, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.limits.lookup)
+		defer cancel()
 		return c.findPoint(ctx, address)
 	})
 	if err != nil {
@@ -166,7 +184,7 @@ func (c *Client) explain(ctx context.Context, err error, format, text string) er
 		err = transientError{fmt.Errorf("the time for it ran out: %w", ctx.Err())}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = transientError{fmt.Errorf("%s gave no answer within %s", c.base.Host, c.limits.lookup)}
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, flight.ErrClosed):
 		err = errClosed
 	}
 	coded := fault.New(fault.UnexpectedError, "%s: %w", what, err)
@@ -176,6 +194,8 @@ func (c *Client) explain(ctx context.Context, err error, format, text string) er
 	}
 	return coded
 }
+
+var errClosed = errors.New("the geocoder client is closed")
 
 // transientError is a failure that may be gone when the look-up is tried again.
 type transientError struct{ error }

@@ -1,6 +1,7 @@
 package geocode
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,10 +45,15 @@ func placeKey(name string) string {
 	return key
 }
 
-// findPlace asks for one feature after the other.
+// findPlace asks the memories, then for one feature after the other.
 func (c *Client) findPlace(ctx context.Context, key, name string) (Place, error) {
 	// An equal look-up may have ended since the caller asked the memory.
 	if place, ok := c.memory.get(key); ok {
+		return place, nil
+	}
+	kept := answerKey(c.base.String(), "place", key)
+	if place, ok := c.recallPlace(ctx, kept); ok {
+		c.memory.add(key, place)
 		return place, nil
 	}
 	for _, feature := range searchFeatures() {
@@ -58,17 +64,41 @@ func (c *Client) findPlace(ctx context.Context, key, name string) (Place, error)
 		if err != nil {
 			return Place{}, err
 		}
-		place, found, err := parsePlace(body)
+		place, found, err := c.readPlace(ctx, body)
 		if err != nil {
 			return Place{}, fmt.Errorf("%s: %w", c.base.Host, err)
 		}
 		if found {
 			place.Feature = string(feature)
 			c.memory.add(key, place)
+			c.answers.keep(ctx, kept, slices.Concat([]byte(feature), []byte("\n"), body))
 			return place, nil
 		}
 	}
 	return Place{}, errors.New("nothing was found by that name; try another spelling, or a larger place around it")
+}
+
+// recallPlace reads a kept answer: the feature it was given for, then the answer.
+func (c *Client) recallPlace(ctx context.Context, kept [32]byte) (Place, bool) {
+	asked, body, _ := bytes.Cut(c.answers.recall(ctx, kept), []byte("\n"))
+	if !slices.Contains(searchFeatures(), feature(asked)) {
+		return Place{}, false
+	}
+	place, found, err := c.readPlace(ctx, body)
+	place.Feature = string(asked)
+	return place, found && err == nil
+}
+
+// readPlace is parsePlace when its turn has come: a large outline takes a processor
+// for a second.
+func (c *Client) readPlace(ctx context.Context, body []byte) (place Place, found bool, err error) {
+	select {
+	case c.parsing <- struct{}{}:
+		defer func() { <-c.parsing }()
+		return parsePlace(body)
+	case <-ctx.Done():
+		return Place{}, false, ctx.Err()
+	}
 }
 
 // parsePlace reads the answer to a place request. Found is false when it holds no

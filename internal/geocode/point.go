@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 )
@@ -17,9 +18,28 @@ type Point struct {
 // errNoPosition is an answer from which no position can be read.
 var errNoPosition = errors.New("no position was found for it; check the spelling, or give street, town and country")
 
-// findPoint asks once without and, when that gives nothing, once with the details
-// of the address. The first failure is the one that counts.
+// findPoint asks the memory, then the geocoder.
 func (c *Client) findPoint(ctx context.Context, address string) (Point, error) {
+	kept := answerKey(c.base.String(), "point", address)
+	if point, err := parsePoint(c.answers.recall(ctx, kept)); err == nil {
+		return point, nil
+	}
+	point, err := c.askPoint(ctx, address)
+	if err == nil {
+		c.answers.keep(ctx, kept, point.answer())
+	}
+	return point, err
+}
+
+// answer is the shortest answer that gives the point: nothing of the address is in it.
+func (p Point) answer() []byte {
+	degrees := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+	return fmt.Appendf(nil, `[{"lat":%q,"lon":%q}]`, degrees(p.Latitude), degrees(p.Longitude))
+}
+
+// askPoint asks once without and, when that gives nothing, once with the details
+// of the address. The first failure is the one that counts.
+func (c *Client) askPoint(ctx context.Context, address string) (Point, error) {
 	point, primary := c.requestPoint(ctx, address, "0")
 	if primary == nil || ctx.Err() != nil {
 		return point, primary

@@ -3,6 +3,7 @@ package listings
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -24,17 +25,22 @@ const (
 	coverTimeout = 10 * time.Second
 )
 
-// Places finds the outline of a named place; equal look-ups under way are one.
+// Places finds the outline of a named place and the position of an address; equal
+// look-ups under way are one.
 type Places interface {
 	Place(ctx context.Context, name string) (geocode.Place, error)
+	Point(ctx context.Context, address string) (geocode.Point, error)
 }
 
 // Cells turns place names into the H3 cells of a search filter (spec 42 §3) and
-// remembers them: the cover of a country costs far more than the search itself.
-// Equal names under way share one computation. It is safe for concurrent use.
+// remembers them: the cover of a country costs far more than the search itself. It
+// also turns addresses into the cells of a listing (spec 42 §2). Equal names under
+// way share one computation. It is safe for concurrent use.
 type Cells struct {
 	places  Places
 	running flight.Group[[]string]
+	// computing has room for as many computations as may run at once.
+	computing chan struct{}
 
 	mu     sync.Mutex
 	covers *simplelru.LRU[string, []string]
@@ -46,7 +52,8 @@ func NewCells(places Places) *Cells {
 	if err != nil {
 		panic(err) // only a size below 1 fails
 	}
-	return &Cells{places: places, covers: covers}
+	// Half the processors: whoever searches for monstrous outlines gets no more.
+	return &Cells{places: places, covers: covers, computing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
 // Close ends what is being computed and waits for it; later calls of Of fail.
@@ -60,12 +67,17 @@ func (c *Cells) Of(ctx context.Context, name string) ([]string, error) {
 	if cells, ok := c.get(key); ok {
 		return cells, nil
 	}
-	// The look-up is not part of the shared run: it ends when nobody waits for it.
 	place, err := c.places.Place(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return c.running.Do(ctx, key, func(ctx context.Context) ([]string, error) {
+	return c.running.DoWhileWanted(ctx, key, func(ctx context.Context) ([]string, error) {
+		select {
+		case c.computing <- struct{}{}:
+			defer func() { <-c.computing }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		// An equal computation may have ended since the caller asked the memory.
 		if cells, ok := c.get(key); ok {
 			return cells, nil
@@ -76,6 +88,34 @@ func (c *Cells) Of(ctx context.Context, name string) ([]string, error) {
 		}
 		return cells, err
 	})
+}
+
+// AtAddress returns the g values of a listing at the address, as decimal text: its
+// cell at the finest resolution asked for, 15 when that is nil, and the cells around
+// that one, finest first; of these the first maximum, unless that is nil (spec 42 §2,
+// spec 40 §5.1). A blank address is an address_required at address. Other errors are
+// those of Places, at address where the text is to blame, and the cause of ctx.
+func (c *Cells) AtAddress(ctx context.Context, address string, finest, maximum *int) ([]string, error) {
+	const path = "address"
+	if strings.TrimSpace(address) == "" {
+		return nil, fault.New(fault.AddressRequired, "The address is missing: give street, town and country of the place; it is not published.").At(path)
+	}
+	point, err := c.places.Point(ctx, address)
+	if coded := (*fault.Error)(nil); errors.As(err, &coded) && coded.Code == fault.InvalidInput {
+		return nil, coded.At(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resolution := location.FinestResolution
+	if finest != nil {
+		resolution = *finest
+	}
+	cells := location.PointCells(point.Latitude, point.Longitude, resolution, maximum)
+	if len(cells) == 0 {
+		return nil, fault.New(fault.UnexpectedError, "the position that the geocoder gives for the address has no map cell; try another spelling of it")
+	}
+	return cells, nil
 }
 
 func cover(ctx context.Context, place geocode.Place) ([]string, error) {

@@ -1,8 +1,9 @@
-// Package listings is the use case around places to stay: finding, reading and,
-// in time, publishing them (spec 40). It is built for one session.
+// Package listings is the use case around places to stay: finding and reading them,
+// and publishing those of an account (spec 40). It is built for one session.
 //
-// It knows which questions to put to the relay and the geocoder. What a listing
-// is stands in package market; how a result looks stands in package actions.
+// It knows which questions to put to the relay and the geocoder, and in what order a
+// listing comes to be. What a listing is stands in package market; how a result looks
+// stands in package actions.
 package listings
 
 import (
@@ -18,7 +19,7 @@ type Relays interface {
 	Query(ctx context.Context, filter nostr.Filter, options relay.QueryOptions) (relay.Answer, error)
 }
 
-// Service finds listings for one session.
+// Service finds listings, and what is public about them, for one session.
 type Service struct {
 	relays Relays
 	cells  *Cells

@@ -2,10 +2,12 @@ package listings_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -24,7 +26,30 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(sandbox.KhatruGoroutine))
+	goleak.VerifyTestMain(withMarket{m}, goleak.IgnoreAnyFunction(sandbox.KhatruGoroutine))
+}
+
+// commonMarket is a market in good health and without listings, for tests that have an
+// account of their own there.
+var commonMarket *sandbox.Market
+
+// withMarket runs the tests while there is a commonMarket.
+type withMarket struct{ *testing.M }
+
+func (w withMarket) Run() int {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if commonMarket, err = sandbox.Start(ctx, sandbox.Options{Hosts: 1, Guests: 1}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := w.M.Run()
+	if err := commonMarket.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // patience bounds every wait of these tests.
@@ -66,8 +91,16 @@ func newCells(t testing.TB, places listings.Places) *listings.Cells {
 
 func newRelays(t testing.TB, url string) *relay.Client {
 	t.Helper()
+	return newAccountRelays(t, url, nil)
+}
+
+// newAccountRelays is newRelays for an account, which may be nil.
+func newAccountRelays(t testing.TB, url string, account relay.Account) *relay.Client {
+	t.Helper()
 	verifier := relay.NewVerifier(nil, zerolog.Nop())
-	client, err := relay.NewClient(relay.Config{HostrRelay: url, Verifier: verifier, Logger: zerolog.Nop()})
+	client, err := relay.NewClient(relay.Config{
+		HostrRelay: url, Account: account, Verifier: verifier, Clock: slowClock{started: time.Now()}, Logger: zerolog.Nop(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +109,21 @@ func newRelays(t testing.TB, url string) *relay.Client {
 		verifier.Close()
 	})
 	return client
+}
+
+// slowClock runs at a tenth of the machine's speed, so that a relay's answer is in
+// time on a machine that is busy with other things.
+type slowClock struct {
+	relay.SystemClock
+	started time.Time
+}
+
+const slowness = 10
+
+func (c slowClock) Now() time.Time { return c.started.Add(time.Since(c.started) / slowness) }
+
+func (c slowClock) AfterFunc(d time.Duration, f func()) func() bool {
+	return c.SystemClock.AfterFunc(d*slowness, f)
 }
 
 func newGeocoder(t testing.TB, url string) *geocode.Client {

@@ -26,9 +26,16 @@ const reachFactor = 1.5
 // errTooMany ends a fill that does not fit its limit.
 var errTooMany = errors.New("too many cells to fill")
 
-// hexGrid holds what H3 says once and for all about its cells.
+// knownResolution is the finest at which a grid remembers where cells lie. Every
+// fill starts there, and a country may have a hundred thousand islands.
+const knownResolution = 2
+
+// hexGrid holds what H3 says once and for all about its cells. It is used by one
+// cover at a time.
 type hexGrid struct {
 	roots []h3.Cell
+	// known are the coarse cells met so far.
+	known map[h3.Cell]spot
 	// areas are the average areas of a hexagon, in km².
 	areas [FinestResolution + 1]float64
 	// reach is the radius around a cell's centre that holds the centres of all
@@ -42,7 +49,7 @@ func newHexGrid() (*hexGrid, error) {
 		return nil, fmt.Errorf("H3 base cells: %w", err)
 	}
 	sortCells(roots)
-	grid := &hexGrid{roots: roots}
+	grid := &hexGrid{roots: roots, known: make(map[h3.Cell]spot, 2*len(roots))}
 	for resolution := range grid.areas {
 		if grid.areas[resolution], err = h3.HexagonAreaAvgKm2(resolution); err != nil {
 			return nil, fmt.Errorf("H3 area at resolution %d: %w", resolution, err)
@@ -52,6 +59,28 @@ func newHexGrid() (*hexGrid, error) {
 		grid.reach[resolution] = reachFactor * edge / kmPerDegree
 	}
 	return grid, nil
+}
+
+// spot is where a cell lies.
+type spot struct {
+	center position
+	// around holds the centres of all cells below the cell.
+	around box
+}
+
+func (g *hexGrid) spot(cell h3.Cell, resolution int) (spot, error) {
+	if known, ok := g.known[cell]; ok {
+		return known, nil
+	}
+	center, err := cell.LatLng()
+	if err != nil {
+		return spot{}, fmt.Errorf("H3 centre of %s: %w", decimal(cell), err)
+	}
+	found := spot{position{Longitude: center.Lng, Latitude: center.Lat}, surroundings(center, g.reach[resolution])}
+	if resolution <= knownResolution {
+		g.known[cell] = found
+	}
+	return found, nil
 }
 
 // fill collects the cells of one resolution whose centre lies inside a polygon, in
@@ -88,11 +117,11 @@ func (f *fill) visit(ctx context.Context, cell h3.Cell, resolution int, known pl
 		return err
 	}
 	if known == mixed {
-		center, err := cell.LatLng()
+		at, err := f.grid.spot(cell, resolution)
 		if err != nil {
-			return fmt.Errorf("H3 centre of %s: %w", decimal(cell), err)
+			return err
 		}
-		known = f.place(center, resolution)
+		known = f.place(at, resolution)
 	}
 	if known == outside {
 		return nil
@@ -126,17 +155,16 @@ func (f *fill) step(ctx context.Context) error {
 
 // place decides about one cell: at the fill's resolution by its centre, above it
 // for all centres below it.
-func (f *fill) place(center h3.LatLng, resolution int) placement {
+func (f *fill) place(at spot, resolution int) placement {
 	if resolution == f.resolution {
-		return f.placeCenter(position{Longitude: center.Lng, Latitude: center.Lat})
+		return f.placeCenter(at.center)
 	}
-	around := surroundings(center, f.grid.reach[resolution])
-	whole := f.outer.place(around, &f.steps)
+	whole := f.outer.place(at.around, &f.steps)
 	for _, hole := range f.holes {
 		if whole == outside {
 			break
 		}
-		switch hole.place(around, &f.steps) {
+		switch hole.place(at.around, &f.steps) {
 		case inside:
 			whole = outside
 		case mixed:

@@ -2,10 +2,13 @@ package media
 
 import "time"
 
-// DecodeBase64 decodes with the pieces of so many characters, a multiple of four.
-func DecodeBase64(text string, pieceSize int) ([]byte, error) {
-	return decodeInPieces(text, make([]byte, pieceSize))
-}
-
 // SetTimeout lets a test meet the limit of an upload without waiting for it.
 func (s *Service) SetTimeout(timeout time.Duration) { s.timeout = timeout }
+
+// SetMemory sets the most bytes of the images of one listing, and of all of them.
+func (s *Service) SetMemory(perListing, total int64) {
+	s.memory.perListing, s.memory.total = perListing, total
+}
+
+// MemoryInUse is how many bytes of images are under way.
+func (s *Service) MemoryInUse() int64 { return s.memory.used.Load() }

@@ -1,9 +1,10 @@
-// Package media stores pictures that callers send along (uploadImage, spec 20 §11):
-// it decodes their base64 and puts them on the environment's Blossom servers, signed
-// by an account where there is one, unsigned otherwise or when that fails.
+// Package media puts pictures on the environment's Blossom servers: those that callers
+// send along (uploadImage, spec 20 §11), signed by an account where there is one and
+// unsigned otherwise or when that fails, and those of listings, signed always (spec 40
+// §9).
 //
-// It knows how long a caller can wait. It must never read anything by name, from a
-// disk or a network, nor know who the account is.
+// It knows how long a caller can wait and how much may be in memory. It must never
+// itself read anything by name, from a disk or a network, nor know who the account is.
 package media
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	"hostr-daemon/internal/blossom"
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/mediatype"
 	"hostr-daemon/internal/redact"
 )
 
@@ -48,13 +50,22 @@ type Signer interface {
 // and is safe for concurrent use.
 type Service struct {
 	blossom Blossom
+	reader  ImageReader
+	memory  *memory
 	log     zerolog.Logger
 	timeout time.Duration
 }
 
-// New returns the service that uploads with the client.
-func New(client Blossom, logger zerolog.Logger) *Service {
-	return &Service{blossom: client, log: logger, timeout: uploadTimeout}
+// New returns the service that uploads with the client what callers send along and,
+// for listings, what the reader reads.
+func New(client Blossom, reader ImageReader, logger zerolog.Logger) *Service {
+	return &Service{
+		blossom: client,
+		reader:  reader,
+		memory:  &memory{perListing: listingBytes, total: memoryBytes},
+		log:     logger,
+		timeout: uploadTimeout,
+	}
 }
 
 // UploadRequest is a file as a caller sends it.
@@ -111,7 +122,7 @@ func mediaType(given string, content []byte) string {
 	if _, _, err := mime.ParseMediaType(given); err == nil && strings.Contains(given, "/") {
 		return given
 	}
-	return blossom.SniffMIME(content)
+	return mediatype.Sniff(content)
 }
 
 func errTooSlow(timeout time.Duration) error {

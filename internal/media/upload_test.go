@@ -23,6 +23,7 @@ import (
 
 	"hostr-daemon/internal/blossom"
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/imagesource"
 	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/sandbox"
 	"hostr-daemon/internal/sandbox/blossomserver"
@@ -308,6 +309,18 @@ func TestLargeUpload(t *testing.T) {
 	}
 }
 
+// inLines breaks a text as MIME does.
+func inLines(text string) string {
+	var lines strings.Builder
+	for len(text) > 76 {
+		lines.WriteString(text[:76])
+		lines.WriteString("\r\n")
+		text = text[76:]
+	}
+	lines.WriteString(text)
+	return lines.String()
+}
+
 // BenchmarkUpload uploads a file of 100 MB to a server that throws it away.
 func BenchmarkUpload(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -340,7 +353,9 @@ func newService(t testing.TB, log io.Writer, servers ...string) *media.Service {
 	if log != nil {
 		logger = zerolog.New(log)
 	}
-	return media.New(blossom.New(blossom.Config{Servers: servers, Transport: transport}), logger)
+	reader := imagesource.New(imagesource.Config{AllowPrivateHosts: true})
+	t.Cleanup(reader.Close)
+	return media.New(blossom.New(blossom.Config{Servers: servers, Transport: transport}), reader, logger)
 }
 
 func account(t testing.TB) *signer.Local {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,6 +28,14 @@ func newDialer(config *tls.Config) *dialer {
 	transport := &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: config.Clone(),
+		// Without a proxy.
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return (&tls.Dialer{Config: configFor(config, host)}).DialContext(ctx, network, address)
+		},
 		// A WebSocket needs HTTP/1.1.
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
 		MaxResponseHeaderBytes: 64 << 10,
@@ -38,6 +47,23 @@ func newDialer(config *tls.Config) *dialer {
 		// A relay that sends us elsewhere could point at a machine only we can reach.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// configFor names the peer. An IP address is not sent as a server name, so a
+// verification of the configuration's own would not learn which peer it looks at.
+func configFor(config *tls.Config, host string) *tls.Config {
+	if config == nil {
+		return &tls.Config{ServerName: host}
+	}
+	config = config.Clone()
+	config.ServerName = host
+	if verify := config.VerifyConnection; verify != nil {
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			state.ServerName = host
+			return verify(state)
+		}
+	}
+	return config
 }
 
 func (d *dialer) dial(ctx context.Context, relay string) (*websocket.Conn, error) {

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"hostr-daemon/internal/environment"
 )
 
 func TestTLSComesFromTheConfiguration(t *testing.T) {
@@ -28,6 +30,29 @@ func TestTLSComesFromTheConfiguration(t *testing.T) {
 
 	strict := newTestClient(t, Config{HostrRelay: url, TLS: &tls.Config{RootCAs: x509.NewCertPool()}})
 	wantEnd(t, mustQuery(t, strict, allNotes, QueryOptions{}), url, EndUnreachable, "certificate")
+}
+
+// The development rule of spec 11 §4 must learn the peer's name even where TLS sends
+// none: an IP address.
+func TestDevelopmentRuleReachesAnAddress(t *testing.T) {
+	t.Parallel()
+	relay := startRelay(t, script{})
+	secure := httptest.NewUnstartedServer(relay)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	relay.store(notes(t, 1)...)
+	url := "wss" + strings.TrimPrefix(secure.URL, "https")
+	facts, err := environment.Resolve("development")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := newTestClient(t, Config{HostrRelay: url, TLS: facts.TLSConfig()})
+	wantEnd(t, mustQuery(t, foreign, allNotes, QueryOptions{}), url, EndUnreachable, "certificate")
+
+	facts.HostrRelay = url
+	own := newTestClient(t, Config{HostrRelay: url, TLS: facts.TLSConfig()})
+	wantEnd(t, mustQuery(t, own, allNotes, QueryOptions{}), url, EndEOSE, "")
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {

@@ -36,6 +36,8 @@ type Options struct {
 	// Secrets say where private keys may rest; the place of the state directory and
 	// the environment are filled in.
 	Secrets secrets.Options
+	// Images say where images of listings may be besides the public web.
+	Images ImageOptions
 	// Notify sends a notification of the line protocol; nil where nobody listens. It
 	// must never block.
 	Notify func(method string, params any)
@@ -43,6 +45,15 @@ type Options struct {
 	Version string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// ImageOptions are for the operator to set at start: no request can (spec 40 §9.1).
+type ImageOptions struct {
+	// AllowFiles lets images be files of this machine.
+	AllowFiles bool
+	// AllowPrivateHosts lets images be fetched from private networks, as development and
+	// test do anyway.
+	AllowPrivateHosts bool
 }
 
 // Runtime is one running daemon. Nothing in it touches the network before the

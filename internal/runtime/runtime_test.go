@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +23,7 @@ import (
 	"hostr-daemon/internal/environment"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/geocode"
+	"hostr-daemon/internal/imagesource"
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/profiles"
@@ -384,6 +388,66 @@ func TestTransportHasTheEnvironmentsTLSRule(t *testing.T) {
 		transport := NewTransport(facts)
 		if got := transport.TLSClientConfig.VerifyConnection != nil; got != relaxed {
 			t.Errorf("%s: own verification %v, want %v", name, got, relaxed)
+		}
+	}
+}
+
+// A server on this machine is addressed by IP, which TLS does not send as a name.
+func TestTransportReachesAnAddressOfTheRule(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the strict client
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	for name, listed := range map[string]bool{"of the environment": true, "of nobody": false} {
+		facts, err := environment.Resolve("development")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listed {
+			facts.Blossom = append(facts.Blossom, server.URL)
+		}
+		transport := NewTransport(facts)
+		defer transport.CloseIdleConnections()
+		answer, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Get(server.URL)
+		if (err == nil) != listed {
+			t.Errorf("a server %s: %v", name, err)
+		}
+		if err == nil {
+			answer.Body.Close()
+			if answer.ProtoMajor != 2 {
+				t.Errorf("a server %s speaks %s", name, answer.Proto)
+			}
+		}
+	}
+}
+
+// Development and test reach private hosts, elsewhere the operator must allow it; the
+// environment's own Blossom server is reached everywhere.
+func TestImageRules(t *testing.T) {
+	t.Parallel()
+	references := map[string]imagesource.Reference{
+		"file":    {Path: "front.png"},
+		"private": {URL: "http://127.0.0.1/front.png"},
+		"blossom": {URL: "http://10.0.0.1:3000/front.png"},
+	}
+	for _, environmentName := range environment.Names() {
+		for _, options := range []ImageOptions{{}, {AllowFiles: true}, {AllowPrivateHosts: true}} {
+			facts, err := environment.Resolve(environmentName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			facts.Blossom = []string{"http://10.0.0.1:3000"}
+			reader := imagesource.New(imageRules(facts, options, ""))
+			ownMachines := environmentName == "development" || environmentName == "test"
+			for name, allowed := range map[string]bool{
+				"file": options.AllowFiles, "private": options.AllowPrivateHosts || ownMachines, "blossom": true,
+			} {
+				if _, err := reader.Resolve(references[name]); (err == nil) != allowed {
+					t.Errorf("%s with %+v: %s: %v", environmentName, options, name, err)
+				}
+			}
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"hostr-daemon/internal/environment"
 	"hostr-daemon/internal/evm"
 	"hostr-daemon/internal/geocode"
+	"hostr-daemon/internal/imagesource"
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/profiles"
@@ -27,12 +30,16 @@ import (
 	"hostr-daemon/internal/store"
 )
 
+// What a connection to an HTTP server may take to come about.
+const dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
+
 // shared is what all sessions of the process use.
 type shared struct {
 	verifier *relay.Verifier
 	geocoder *geocode.Client
 	cells    *listings.Cells
 	http     *http.Transport
+	images   *imagesource.Reader
 	chains   *evm.Chains
 	swaps    *boltz.Client
 	sessions *sessions.Registry
@@ -46,6 +53,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 	geocoder, err := geocode.New(geocode.Config{
 		BaseURL:    facts.GeocoderURL,
 		HTTPClient: &http.Client{Transport: transport},
+		Memory:     opened.GeocoderAnswers(),
 		Logger:     options.Logger,
 		UserAgent:  userAgent,
 		Rate:       geocoderRate(facts.GeocoderURL),
@@ -60,6 +68,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 	}
 	verifier, cells := relay.NewVerifier(opened.VerifiedEvents(), options.RelayLogger), listings.NewCells(geocoder)
 	pictures := blossom.New(blossom.Config{Servers: facts.Blossom, Transport: transport, Now: options.Now, UserAgent: userAgent})
+	images := imagesource.New(imageRules(facts, options.Images, userAgent))
 	config := sessions.Config{
 		Environment: facts,
 		Secrets:     kept,
@@ -69,7 +78,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 		Cells:       cells,
 		Profiles:    profiles.NewCache(options.Now),
 		RelayLists:  relaylists.NewCache(options.Now),
-		Media:       media.New(pictures, options.Logger),
+		Media:       media.New(pictures, images, options.Logger),
 		Contracts:   chains,
 		Notify:      options.Notify,
 		Journal:     options.Journal,
@@ -82,7 +91,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 		config.SwapProvider = swaps
 	}
 	return &shared{
-		verifier: verifier, geocoder: geocoder, cells: cells, http: transport,
+		verifier: verifier, geocoder: geocoder, cells: cells, http: transport, images: images,
 		chains: chains, swaps: swaps, sessions: sessions.New(config),
 	}, nil
 }
@@ -91,7 +100,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 func payments(facts environment.Environment, logger zerolog.Logger) (*evm.Chains, *boltz.Client, error) {
 	var configs []evm.Config
 	for _, chain := range facts.EVM.Chains {
-		config := evm.Config{ChainID: chain.ChainID, TLS: facts.TLSConfig(), Logger: logger}
+		config := evm.Config{ChainID: chain.ChainID, Transport: NewTransport(facts), Logger: logger}
 		for _, endpoint := range chain.RPCURLs {
 			config.URLs = append(config.URLs, endpoint.Reveal())
 		}
@@ -104,7 +113,7 @@ func payments(facts environment.Environment, logger zerolog.Logger) (*evm.Chains
 	if facts.EVM.Boltz == nil {
 		return chains, nil, nil
 	}
-	swaps, err := boltz.New(boltz.Config{APIURL: facts.EVM.Boltz.APIURL.Reveal(), TLS: facts.TLSConfig(), Logger: logger})
+	swaps, err := boltz.New(boltz.Config{APIURL: facts.EVM.Boltz.APIURL.Reveal(), Transport: NewTransport(facts), Logger: logger})
 	if err != nil {
 		chains.Close()
 		return nil, nil, fmt.Errorf("setting up the swap provider of %s: %w", facts.Name, err)
@@ -122,21 +131,46 @@ func (s *shared) close() {
 	s.cells.Close()
 	s.geocoder.Close()
 	s.verifier.Close()
+	s.images.Close()
 	s.http.CloseIdleConnections()
 }
 
-// NewTransport returns the way to the HTTP servers of an environment, under its TLS
-// rule (spec 11 §4) and the proxy of the process environment. Whoever owns it closes
-// its idle connections.
+// imageRules say what images of listings may be read (spec 40 §9.1).
+func imageRules(facts environment.Environment, options ImageOptions, userAgent string) imagesource.Config {
+	ownMachines := facts.Name == "development" || facts.Name == "test"
+	return imagesource.Config{
+		AllowFiles:        options.AllowFiles,
+		AllowPrivateHosts: options.AllowPrivateHosts || ownMachines,
+		TrustedServers:    facts.Blossom,
+		TLS:               facts.TLSConfigFor,
+		UserAgent:         userAgent,
+	}
+}
+
+// NewTransport returns a way to HTTP servers of an environment, under its TLS rule
+// (spec 11 §4) and the proxy of the process environment. Whoever owns it closes its
+// idle connections.
 func NewTransport(facts environment.Environment) *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		// Without a proxy. The rule must be told the host, because an IP address is not
+		// sent as a server name.
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			config := facts.TLSConfigFor(host)
+			config.NextProtos = []string{"h2", "http/1.1"}
+			dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout + handshakeTimeout}, Config: config}
+			return dialer.DialContext(ctx, network, address)
+		},
 		TLSClientConfig:       facts.TLSConfig(),
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          16,
 		IdleConnTimeout:       60 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
+		TLSHandshakeTimeout:   handshakeTimeout,
 		ResponseHeaderTimeout: 30 * time.Second,
 	}
 }

@@ -87,6 +87,10 @@ func (d document) with(key, value string, keep bool) document {
 	return changed
 }
 
+func (d document) equal(other document) bool {
+	return maps.EqualFunc(d, other, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
 func (d document) keys() []string { return slices.Sorted(maps.Keys(d)) }
 
 // encodeJSON returns compact JSON as the old daemon writes it, without escapes for

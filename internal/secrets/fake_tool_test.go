@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -63,6 +64,19 @@ func newFakeCall(keyFlag string) fakeCall {
 	return call
 }
 
+// all returns the entries by key.
+func (fakeCall) all() map[string]string {
+	entries := make(map[string]string)
+	const prefix = "entry-"
+	paths, _ := filepath.Glob(filepath.Join(os.Getenv(folderVariable), prefix+"*"))
+	for _, path := range paths {
+		key, _ := hex.DecodeString(strings.TrimPrefix(filepath.Base(path), prefix))
+		content, _ := os.ReadFile(path)
+		entries[string(key)] = string(content)
+	}
+	return entries
+}
+
 // fakeSecretTool answers as secret-tool 0.20.5 does with gnome-keyring 42.
 func fakeSecretTool() int {
 	call := newFakeCall("key")
@@ -82,6 +96,13 @@ func fakeSecretTool() int {
 	}
 	if os.Getenv("LC_ALL") != "C" || os.Getenv(keyVariable) != "" {
 		return say("the environment is wrong")
+	}
+	if call.args[0] == "search" {
+		for key, value := range call.all() {
+			fmt.Printf("[/1]\nlabel = Hostr %s\nsecret = %s\n", key, value)
+			fmt.Fprintf(os.Stderr, "attribute.key = %s\nattribute.service = network.hostr.cli\n", key)
+		}
+		return 0
 	}
 	_, err := os.Stat(call.entry)
 	stored, locked := err == nil, call.behaviour == "locked"
@@ -120,6 +141,13 @@ func fakeSecurity() int {
 	if call.behaviour == "locked" {
 		fmt.Fprintln(os.Stderr, "security: SecKeychainItemCopyContent: User interaction is not allowed.")
 		return keychainNotPrompted
+	}
+	if call.args[0] == "dump-keychain" {
+		fmt.Print("keychain: \"/login.keychain-db\"\nclass: \"genp\"\nattributes:\n    \"acct\"<blob>=\"other\"\n    \"svce\"<blob>=\"other.program\"\n")
+		for key := range call.all() {
+			fmt.Printf("keychain: \"/login.keychain-db\"\nversion: 512\nclass: \"genp\"\nattributes:\n    0x00000007 <blob>=\"%s\"\n    \"acct\"<blob>=\"%s\"\n    \"svce\"<blob>=\"%s\"\n", service, key, service)
+		}
+		return 0
 	}
 	content, err := os.ReadFile(call.entry)
 	switch call.args[0] {

@@ -67,6 +67,38 @@ func (k keychain) clear(ctx context.Context, key string) error {
 	return err
 }
 
+// list reads the attributes of all items; their values are not asked for.
+func (k keychain) list(ctx context.Context) ([]string, error) {
+	result, err := k.run(ctx, "dump-keychain")
+	if err == nil && result.exit != 0 {
+		err = keychainReason(result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return keychainAccounts(result.stdout), nil
+}
+
+// keychainAccounts returns the accounts of the service in a dump: each item begins with
+// a line "keychain:", and its attributes are in alphabetical order.
+func keychainAccounts(dump string) []string {
+	var accounts []string
+	account := ""
+	for line := range strings.Lines(dump) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "keychain:") {
+			account = ""
+		}
+		if value, ok := strings.CutPrefix(line, `"acct"<blob>="`); ok {
+			account = strings.TrimSuffix(value, `"`)
+		}
+		if line == `"svce"<blob>="`+service+`"` && account != "" {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
 func (k keychain) run(ctx context.Context, args ...string) (commandResult, error) {
 	path, err := k.path()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hostr-daemon/internal/fault"
 )
@@ -28,6 +29,8 @@ type keyringTool interface {
 	store(ctx context.Context, key, value string) error
 	// clear removes an entry that exists.
 	clear(ctx context.Context, key string) error
+	// list returns the keys of all entries of the service.
+	list(ctx context.Context) ([]string, error)
 	// name of the keyring, for people.
 	name() string
 }
@@ -95,8 +98,17 @@ func (k *keyring) update(ctx context.Context, key string, change Change) error {
 	return nil
 }
 
-func (k *keyring) keys(context.Context) ([]string, error) {
-	return nil, fault.New(fault.UnexpectedError, "The stored accounts cannot be listed: %w.", ErrNotListable)
+func (k *keyring) keys(ctx context.Context) ([]string, error) {
+	keys, err := k.tool.list(ctx)
+	switch {
+	case errors.Is(err, errNoKeyring):
+		return nil, nil
+	case err != nil:
+		return nil, k.problem("read from", err)
+	default:
+		slices.Sort(keys)
+		return slices.Compact(keys), nil
+	}
 }
 
 func (k *keyring) check(ctx context.Context) error {
@@ -136,4 +148,5 @@ func (noTool) find() error {
 func (t noTool) lookup(context.Context, string) (string, bool, error) { return "", false, t.find() }
 func (t noTool) store(context.Context, string, string) error          { return t.find() }
 func (t noTool) clear(context.Context, string) error                  { return t.find() }
+func (t noTool) list(context.Context) ([]string, error)               { return nil, t.find() }
 func (noTool) name() string                                           { return "" }

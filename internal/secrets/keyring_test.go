@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,8 +73,9 @@ func TestKeyringValues(t *testing.T) {
 				t.Errorf("%s: %.30q reads as %.30q", name, value, got)
 			}
 		}
-		if _, err := store.Keys(testContext(t)); !errors.Is(err, ErrNotListable) {
-			t.Errorf("%s: keys: %v", name, err)
+		mustWrite(t, store, "auth", "secret = x")
+		if keys, err := store.Keys(testContext(t)); err != nil || !slices.Equal(keys, []string{"auth", "hostr-session/a b/seed"}) {
+			t.Errorf("%s: keys: %q, %v", name, keys, err)
 		}
 		if got := store.Place(); got.Kind != Keyring || got.Where == "" {
 			t.Errorf("%s: place %v", name, got)
@@ -163,6 +165,9 @@ func TestNoKeyring(t *testing.T) {
 		if err := store.Delete(testContext(t), "auth"); err != nil {
 			t.Errorf("delete: %v", err)
 		}
+		if keys, err := store.Keys(testContext(t)); err != nil || len(keys) > 0 {
+			t.Errorf("keys: %q, %v", keys, err)
+		}
 		for _, err := range []error{store.Write(testContext(t), "auth", "canary"), store.Check(testContext(t))} {
 			mustFail(t, err, "no place to keep private keys", words, "libsecret-tools", keyVariable, "--secrets-key-file",
 				"--allow-insecure-file-secrets", allowVariable+"=1")
@@ -192,6 +197,9 @@ func TestRealSecretService(t *testing.T) {
 		if got := mustRead(t, store, key); got != value {
 			t.Errorf("%.20q reads as %.20q", value, got)
 		}
+	}
+	if keys, err := store.Keys(testContext(t)); err != nil || !slices.Contains(keys, key) {
+		t.Errorf("keys: %q, %v", keys, err)
 	}
 	if err := store.Delete(testContext(t), key); err != nil {
 		t.Fatal(err)

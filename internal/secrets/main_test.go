@@ -25,11 +25,13 @@ const roleVariable = "HOSTR_SECRETS_TEST_ROLE"
 // endAtOnce keeps the race detector from a second's pause at the end of a process.
 const endAtOnce = "GORACE=atexit_sleep_ms=0"
 
+// roles are what a process of this binary can be.
+var roles = map[string]func() int{
+	"writer": writeUntilKilled, "counter": countUp, "mover": moveOnce, "carrier": carryOnce,
+	"secret-tool": fakeSecretTool, "security": fakeSecurity,
+}
+
 func TestMain(m *testing.M) {
-	roles := map[string]func() int{
-		"writer": writeUntilKilled, "counter": countUp, "mover": moveOnce,
-		"secret-tool": fakeSecretTool, "security": fakeSecurity,
-	}
 	if play := roles[os.Getenv(roleVariable)]; play != nil {
 		os.Exit(play())
 	}

@@ -38,12 +38,18 @@ func (f *file) moveFormer() error {
 	if err := f.save(entries.merge(former)); err != nil {
 		return err
 	}
-	gone := []string{f.former + temporarySuffix, f.former}
-	if target, err := filepath.EvalSymlinks(f.former); err == nil && target != f.former {
-		gone = append(gone, target) // removing the link alone would leave the secrets
+	return removeSecrets(f.former)
+}
+
+// removeSecrets removes a file with what a link stands for, since removing the link
+// alone would leave the secrets, and with what a killed writer left behind.
+func removeSecrets(path string) error {
+	gone := []string{path + temporarySuffix, path}
+	if target, err := filepath.EvalSymlinks(path); err == nil && target != path {
+		gone = []string{path + temporarySuffix, target + temporarySuffix, target, path}
 	}
-	for _, path := range gone {
-		if err := removeFile(path); err != nil {
+	for _, file := range gone {
+		if err := removeFile(file); err != nil {
 			return err
 		}
 	}

@@ -57,20 +57,29 @@ func Open(options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(options.StateDir, options.Environment)
-	plain, encrypted := filepath.Join(folder, plainName), filepath.Join(folder, encryptedName)
+	plain, encrypted := options.files()
 	if !key.IsEmpty() {
 		return &Store{newMigrating(newEncryptedFile(encrypted, plain, key), newKeyring(runtime.GOOS))}, nil
 	}
 	if _, err := os.Lstat(encrypted); !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.UnexpectedError,
-			"Private keys of this state directory are in the encrypted file %s, but no key was given to open it.", encrypted).
-			WithHint("Set " + keyVariable + " or --secrets-key-file. To start without those accounts, move the file away.")
+		return nil, keyMissing(encrypted)
 	}
 	if options.plainFileAllowed() {
 		return &Store{newPlainFile(plain)}, nil
 	}
 	return &Store{newKeyring(runtime.GOOS)}, nil
+}
+
+// files are the paths of the environment's files.
+func (o Options) files() (plain, encrypted string) {
+	folder := filepath.Join(o.StateDir, o.Environment)
+	return filepath.Join(folder, plainName), filepath.Join(folder, encryptedName)
+}
+
+func keyMissing(encrypted string) error {
+	return fault.New(fault.UnexpectedError,
+		"Private keys of this state directory are in the encrypted file %s, but no key was given to open it.", encrypted).
+		WithHint("Set " + keyVariable + " or --secrets-key-file. To start without those accounts, move the file away.")
 }
 
 func (o Options) plainFileAllowed() bool {

@@ -59,7 +59,7 @@ func ForSession(store *Store, sessionKey string) *Records {
 }
 
 // SessionKeys returns the keys of the sessions with a stored sign-in, sorted, the
-// foreground session as "". In a keyring they cannot be listed: ErrNotListable.
+// foreground session as "".
 func SessionKeys(ctx context.Context, store *Store) ([]string, error) {
 	entries, err := store.Keys(ctx)
 	if err != nil {
@@ -67,15 +67,21 @@ func SessionKeys(ctx context.Context, store *Store) ([]string, error) {
 	}
 	var sessions []string
 	for _, entry := range entries {
-		if entry == authSuffix {
-			sessions = append(sessions, "")
-		}
-		if key, ok := strings.CutSuffix(entry, "/"+authSuffix); ok && strings.HasPrefix(key, sessionPrefix) {
-			sessions = append(sessions, strings.TrimPrefix(key, sessionPrefix))
+		if key, ok := sessionOf(entry); ok {
+			sessions = append(sessions, key)
 		}
 	}
 	slices.Sort(sessions)
 	return sessions, nil
+}
+
+// sessionOf returns whose sign-in an entry is.
+func sessionOf(entry string) (key string, ok bool) {
+	if entry == authSuffix {
+		return "", true
+	}
+	key, ok = strings.CutSuffix(entry, "/"+authSuffix)
+	return strings.TrimPrefix(key, sessionPrefix), ok && strings.HasPrefix(key, sessionPrefix)
 }
 
 // Identity returns the stored sign-in, which others may share: what it points to

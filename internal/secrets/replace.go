@@ -26,6 +26,7 @@ func replaceFile(path string, content []byte) error {
 	}
 	err := writeNew(temporary, content)
 	if err == nil {
+		keepOwner(temporary, path)
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {

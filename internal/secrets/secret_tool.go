@@ -58,6 +58,25 @@ func (t secretTool) clear(ctx context.Context, key string) error {
 	return err
 }
 
+// list reads the attributes, which secret-tool writes to stderr up to 0.20 and to
+// stdout later. It prints the values too, which stay in this function.
+func (t secretTool) list(ctx context.Context) ([]string, error) {
+	result, err := t.run(ctx, "", "search", "--all", "service", service)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for line := range strings.Lines(result.stdout + "\n" + result.stderr) {
+		if key, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "attribute.key = "); ok {
+			keys = append(keys, key)
+		}
+	}
+	if result.exit != 0 && result.stderr != "" {
+		return nil, secretToolReason(result)
+	}
+	return keys, nil
+}
+
 func (t secretTool) run(ctx context.Context, stdin string, args ...string) (commandResult, error) {
 	path, err := t.path()
 	if err != nil {

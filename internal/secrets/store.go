@@ -39,8 +39,6 @@ type Change func(old string, stored bool) (value string, keep bool, err error)
 var (
 	// ErrNoBackend is in the error of a write when there is no place for secrets.
 	ErrNoBackend = errors.New("no place to keep private keys")
-	// ErrNotListable is in the error of Keys when the place cannot list its entries.
-	ErrNotListable = errors.New("a keyring cannot list the entries of one program")
 	// ErrWrongKey is in the error of an encrypted file that another key was used for.
 	ErrWrongKey = errors.New("the key does not fit")
 	// ErrDamaged is in the error of a file that is not what the daemon wrote.
@@ -85,7 +83,7 @@ func (s *Store) Update(ctx context.Context, key string, change Change) error {
 	})
 }
 
-// Keys returns the keys of all entries, sorted. A keyring fails with ErrNotListable.
+// Keys returns the keys of all entries, sorted. A keyring has those of all environments.
 func (s *Store) Keys(ctx context.Context) ([]string, error) { return s.backend.keys(ctx) }
 
 // Check fails if entries cannot be read or written now, and says what to mend. It

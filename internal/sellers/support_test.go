@@ -95,7 +95,7 @@ func (w *world) service() *Service {
 	w.t.Helper()
 	var configs []evm.Config
 	for _, chain := range w.chains {
-		configs = append(configs, evm.Config{ChainID: chain.ChainID, URLs: []string{w.node.url(chain.ChainID)}, Clock: noWait{}})
+		configs = append(configs, evm.Config{ChainID: chain.ChainID, URLs: []string{w.node.url(chain.ChainID)}})
 	}
 	chains, err := evm.NewChains(configs)
 	if err != nil {
@@ -317,12 +317,6 @@ func startProvider(t testing.TB) *swapProvider {
 	provider.url = server.URL + "/v2"
 	return provider
 }
-
-// noWait does not wait before a second attempt.
-type noWait struct{}
-
-func (noWait) Now() time.Time                                   { return time.Now() }
-func (noWait) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
 type testLog struct {
 	mu   sync.Mutex

@@ -1,6 +1,9 @@
 package sessions
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Ended is closed when the listener that was last started has ended.
 func (p *PendingSignIn) Ended() <-chan struct{} { return p.invitation.current().done }
@@ -17,4 +20,22 @@ func (s *Session) EndHydration(err error) bool {
 	run := s.hydrate
 	s.mu.Unlock()
 	return s.endHydration(run, err)
+}
+
+// GoBackground starts work as the registry's own.
+func (r *Registry) GoBackground(what string, work func()) {
+	r.goBackground(what, func(context.Context) { work() })
+}
+
+// SetAskTimeout narrows how long a new signer may take to tell its account.
+func (r *Registry) SetAskTimeout(limit time.Duration) { r.askTimeout = limit }
+
+// Held tells how many keyed sessions and how many connections of sign-ins there are.
+func (r *Registry) Held() (sessions, lines int) {
+	r.mu.Lock()
+	sessions = len(r.keyed)
+	r.mu.Unlock()
+	r.lines.mu.Lock()
+	defer r.lines.mu.Unlock()
+	return sessions, len(r.lines.open)
 }

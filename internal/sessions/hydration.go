@@ -58,7 +58,7 @@ func (s *Session) ProfilePublished() {
 	if services == nil || services.Sellers == nil {
 		return
 	}
-	s.registry.goBackground(func(ctx context.Context) {
+	s.registry.goBackground("publishing a seller configuration", func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, sellerTimeout)
 		defer cancel()
 		if _, err := services.Sellers.Ensure(ctx); err != nil && ctx.Err() == nil {
@@ -80,10 +80,11 @@ func (s *Session) startHydration(published bool) *hydration {
 	ctx, stop := context.WithCancel(s.registry.lifetime)
 	run := &hydration{done: make(chan struct{}), stop: stop}
 	account, services := s.account, s.services
-	if !s.registry.goBackground(func(context.Context) {
+	const what = "starting an account's work"
+	if !s.registry.goBackground(what, func(context.Context) {
 		defer close(run.done)
 		defer stop()
-		for !s.endHydration(run, services.startUp(ctx, account)) {
+		for !s.endHydration(run, s.registry.contain(what, func() error { return services.startUp(ctx, account) })) {
 		}
 	}) {
 		stop()

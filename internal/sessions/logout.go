@@ -29,7 +29,8 @@ type pendingSwapsDetails struct {
 }
 
 // Logout signs the session of a key out (spec 20 §7). It refuses while a swap of the
-// account is unfinished. A session nobody is signed in to logs out successfully.
+// account is unfinished. A session nobody is signed in to logs out successfully, and
+// one whose stored sign-in cannot be read loses that: to remove it is what was asked.
 func (r *Registry) Logout(ctx context.Context, key string) error {
 	session, err := r.Session(ctx, key)
 	if err != nil {
@@ -45,26 +46,30 @@ func (r *Registry) Logout(ctx context.Context, key string) error {
 func (s *Session) logout(ctx context.Context) error {
 	s.change.Lock()
 	defer s.change.Unlock()
-	account := s.Account()
-	if account == nil {
+	account, unreadable := s.signedIn()
+	if account == nil && unreadable == nil {
 		return s.records.SignOut(ctx)
 	}
-	if err := s.refuseWhileMoneyMoves(ctx, account); err != nil {
+	pubkey := s.key // whose an unreadable sign-in is nothing else tells
+	if account != nil {
+		pubkey = account.pubkey
+	}
+	if err := s.refuseWhileMoneyMoves(ctx, pubkey); err != nil {
 		return err
 	}
 	// The sign-in goes last, so that what fails before can be tried again.
-	if err := s.records.DeleteMessageCacheKey(ctx, account.pubkey); err != nil {
+	if err := s.records.DeleteMessageCacheKey(ctx, pubkey); err != nil {
 		return fmt.Errorf("removing the key of the message cache: %w", err)
 	}
 	if err := s.records.SignOut(ctx); err != nil {
 		return err
 	}
-	s.registry.notices.forget(account.pubkey)
+	s.registry.notices.forget(pubkey)
 	return s.become(nil)
 }
 
-func (s *Session) refuseWhileMoneyMoves(ctx context.Context, account *Account) error {
-	unfinished, err := s.registry.config.Swaps.UnfinishedOperations(ctx, account.pubkey, "swap_in", "swap_out")
+func (s *Session) refuseWhileMoneyMoves(ctx context.Context, pubkey string) error {
+	unfinished, err := s.registry.config.Swaps.UnfinishedOperations(ctx, pubkey, "swap_in", "swap_out")
 	if err != nil {
 		return fmt.Errorf("looking for unfinished payments before signing out: %w", err)
 	}
@@ -81,6 +86,6 @@ func (s *Session) refuseWhileMoneyMoves(ctx context.Context, account *Account) e
 	}
 	return fault.New(fault.PendingSwaps, "The account has %d unfinished payments, whose keys signing out would take away.", len(unfinished)).
 		WithHint("Wait until they are done, look at them with hostr_swaps_list, or finish them with hostr_swaps_recoverAll; then sign out.").
-		WithDetails(pendingSwapsDetails{Pubkey: account.pubkey, PendingSwapCount: len(unfinished), PendingSwaps: shown}).
+		WithDetails(pendingSwapsDetails{Pubkey: pubkey, PendingSwapCount: len(unfinished), PendingSwaps: shown}).
 		Transient()
 }

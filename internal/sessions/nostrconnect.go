@@ -187,7 +187,7 @@ func (r *Registry) invite(table map[string]*invitation, key string, regenerate b
 
 // sweep drops sign-ins that ended long ago and that nobody came back for, since the
 // bridge makes a new key for each of its own sessions, and the oldest ones beyond
-// mostPending, since each holds a connection. The caller holds r.mu.
+// mostPending, since each holds a subscription. The caller holds r.mu.
 func (r *Registry) sweep(table map[string]*invitation) {
 	for key, pending := range table {
 		if pending.over(r.config.Now()) {
@@ -303,7 +303,7 @@ func (i *invitation) forgetRun(run *listening) {
 func (i *invitation) listen() *listening {
 	run, first := i.join()
 	// Not under the lock: the registry locks itself before an invitation elsewhere.
-	if first && !i.registry.goBackground(func(context.Context) { i.run(run) }) {
+	if first && !i.registry.goBackground("waiting for a sign-in", func(context.Context) { i.run(run) }) {
 		close(run.done)
 	}
 	return run
@@ -320,26 +320,29 @@ func (i *invitation) join() (run *listening, first bool) {
 }
 
 func (i *invitation) run(run *listening) {
+	defer close(run.done)
 	ctx, cancel := context.WithTimeout(i.lifetime, listenLimit)
 	defer cancel()
-	run.signedIn, run.err = i.await(ctx, func() { close(run.ready) })
+	run.err = i.registry.contain("waiting for a sign-in", func() (err error) {
+		run.signedIn, err = i.await(ctx, func() { close(run.ready) })
+		return err
+	})
 	run.endedAt = i.registry.config.Now()
-	close(run.done)
 }
 
-// await listens for the signer with connections of a temporary identity, asks it who
-// it signs for, and signs that account in.
+// await listens for the signer with connections that belong to nobody, asks it who it
+// signs for, and signs that account in.
 func (i *invitation) await(ctx context.Context, ready func()) (SignedIn, error) {
-	services, err := i.registry.config.services(nil)
+	relays, hangUp, err := i.registry.lines.take(&i.registry.config)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	defer services.close()
-	connection, err := i.approval(ctx, services.relays, ready)
+	defer hangUp()
+	connection, err := i.approval(ctx, relays, ready)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	pubkey, err := i.ask(ctx, services.relays, connection)
+	pubkey, err := i.ask(ctx, relays, connection)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -376,7 +379,7 @@ func (i *invitation) approval(ctx context.Context, client *relay.Client, ready f
 }
 
 func (i *invitation) ask(ctx context.Context, client *relay.Client, connection signer.Connection) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, i.registry.askTimeout)
 	defer cancel()
 	remote, err := signer.NewRemote(ctx, signer.Config{Connection: connection, Client: client, Logger: i.registry.config.RelayLogger})
 	if err != nil {

@@ -63,10 +63,15 @@ type Registry struct {
 	end      context.CancelFunc
 	notices  *notices
 
+	// askTimeout is the constant, which tests narrow.
+	askTimeout time.Duration
+	lines      lines
+
 	mu         sync.Mutex
 	background sync.WaitGroup
 	foreground *Session
 	keyed      map[string]*Session
+	sweptAt    time.Time
 	// connects and logins are sign-ins by Nostr Connect under way, by session key and
 	// by OAuth request id.
 	connects map[string]*invitation
@@ -81,6 +86,9 @@ func New(config Config) *Registry {
 		lifetime: lifetime,
 		end:      end,
 		notices:  newNotices(config.Notify),
+
+		askTimeout: askTimeout,
+
 		keyed:    make(map[string]*Session),
 		connects: make(map[string]*invitation),
 		logins:   make(map[string]*invitation),
@@ -101,8 +109,9 @@ func (r *Registry) Foreground(ctx context.Context) (*Session, error) {
 
 // Opened returns the session of a key, an account pubkey or any other text: what is
 // stored of it has been read. A remote signer may still be being restored, which
-// whoever needs it waits for (Check, Status, Restore). A failure is not remembered;
-// the next call tries again.
+// whoever needs it waits for (Check, Status, Restore). A sign-in that was removed from
+// the store since counts as signed out; one that cannot be read too, and Check and
+// Status say so. A failure is not remembered; the next call tries again.
 func (r *Registry) Opened(ctx context.Context, key string) (*Session, error) {
 	session, err := r.session(key)
 	if err != nil {
@@ -128,29 +137,63 @@ func (r *Registry) Media() *media.Service { return r.config.Media }
 func (r *Registry) EscrowPubkeys() []string { return r.config.Environment.EscrowPubkeys }
 
 func (r *Registry) session(key string) (*Session, error) {
+	now := r.config.Now()
+	session, idle, err := r.lookUp(key, now)
+	r.drop(idle, now)
+	return session, err
+}
+
+const (
+	// idleFor is how long a session that nobody is signed in to is kept unused: the
+	// bridge makes a key for each of its own sessions. It is longer than any request.
+	idleFor = 15 * time.Minute
+	// sweepEvery is how often idle sessions are looked for.
+	sweepEvery = time.Minute
+)
+
+// lookUp returns the session of a key, made where there is none, and from time to time
+// those that have not been used for long.
+func (r *Registry) lookUp(key string, now time.Time) (session *Session, idle []*Session, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lifetime.Err() != nil {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	session, ok := r.keyed[key]
 	if !ok {
 		session = newSession(r, key)
 		r.keyed[key] = session
 	}
-	return session, nil
+	session.usedAt = now
+	if now.Sub(r.sweptAt) < sweepEvery {
+		return session, nil, nil
+	}
+	r.sweptAt = now
+	for _, other := range r.keyed {
+		if now.Sub(other.usedAt) > idleFor {
+			idle = append(idle, other)
+		}
+	}
+	return session, idle, nil
 }
 
-// goBackground runs work that outlives the request that started it, until it is
-// done or the registry closes. It reports whether the work was started.
-func (r *Registry) goBackground(work func(ctx context.Context)) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lifetime.Err() != nil {
-		return false
+// drop forgets those of the sessions that nobody is signed in to and that are still
+// unused. Not under the lock: a session locks itself before the registry elsewhere.
+func (r *Registry) drop(idle []*Session, now time.Time) {
+	for _, session := range idle {
+		if session.Account() != nil {
+			continue
+		}
+		r.mu.Lock()
+		unused := now.Sub(session.usedAt) > idleFor && r.keyed[session.key] == session
+		if unused {
+			delete(r.keyed, session.key)
+		}
+		r.mu.Unlock()
+		if unused {
+			session.close()
+		}
 	}
-	r.background.Go(func() { work(r.lifetime) })
-	return true
 }
 
 // Close ends background work, then every session's connections and signers.
@@ -167,7 +210,9 @@ func (r *Registry) Close() {
 	r.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, session := range sessions {
-		closing.Go(session.close)
+		closing.Go(func() {
+			_ = r.contain("closing a session", func() error { session.close(); return nil })
+		})
 	}
 	closing.Wait()
 	r.background.Wait()

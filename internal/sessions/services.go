@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/rs/zerolog"
@@ -23,6 +24,8 @@ type Services struct {
 	Editor   *profiles.Editor
 	// Listings finds places to stay.
 	Listings *listings.Service
+	// ListingEditor publishes the account's own; nil while nobody is signed in.
+	ListingEditor *listings.Editor
 	// RelayLists knows where people read and write (NIP-65).
 	RelayLists *relaylists.Lists
 	// Seeds finds the account seed; nil while nobody is signed in.
@@ -93,7 +96,29 @@ func (c *Config) accountServices(account *Account, records *secrets.Records) (*S
 		Now:       c.Now,
 		Logger:    c.Logger,
 	})
+	services.ListingEditor = c.listingEditor(account, services)
 	return services, nil
+}
+
+// listingEditor publishes through the account's other services.
+func (c *Config) listingEditor(account *Account, services *Services) *listings.Editor {
+	return listings.NewEditor(listings.EditorConfig{
+		Service:   services.Listings,
+		Publisher: services.relays,
+		Author:    account.holder,
+		Images:    c.Media.ListingImages(account.holder),
+		Addresses: c.Cells,
+		SeedReady: func(ctx context.Context) error {
+			_, err := services.Seeds.Keys(ctx)
+			return err
+		},
+		EnsureSeller: func(ctx context.Context) error {
+			_, err := services.Sellers.Ensure(ctx)
+			return err
+		},
+		Now:    c.Now,
+		Logger: c.Logger,
+	})
 }
 
 // close ends the services first, so that what they have under way ends as closed and

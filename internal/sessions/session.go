@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type Session struct {
 	registry *Registry
 	key      string
 	records  *secrets.Records
+	// usedAt is when the session was last looked up; the registry's lock guards it.
+	usedAt time.Time
 
 	mu       sync.Mutex
 	opening  *shared
@@ -35,6 +38,9 @@ type Session struct {
 	services *Services
 	restore  *shared
 	hydrate  *hydration
+	// unreadable is why the stored sign-in could not be read, nil when it could, or
+	// there is none. It is looked at again with each use.
+	unreadable error
 	// change serialises signing in and out.
 	change sync.Mutex
 }
@@ -57,6 +63,14 @@ func (s *Session) Account() *Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.account
+}
+
+// signedIn is Account for those who say why nobody is: an error where a sign-in is
+// stored that cannot be read.
+func (s *Session) signedIn() (*Account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.account, s.unreadable
 }
 
 // Services returns the services of whoever is signed in now; while that is nobody,
@@ -84,13 +98,13 @@ func (s *Session) open(ctx context.Context) error {
 	s.mu.Lock()
 	if s.opened {
 		s.mu.Unlock()
-		return nil
+		return s.followRemoval(ctx)
 	}
 	run := s.opening
 	if run == nil {
 		run = &shared{done: make(chan struct{}), err: ErrClosed}
 		s.opening = run
-		if !s.registry.goBackground(func(ctx context.Context) { s.runOpening(ctx, run) }) {
+		if !s.registry.goBackground("opening a session", func(ctx context.Context) { s.runOpening(ctx, run) }) {
 			s.opening = nil
 			close(run.done)
 		}
@@ -109,23 +123,24 @@ func (r *shared) wait(ctx context.Context) error {
 }
 
 func (s *Session) runOpening(ctx context.Context, run *shared) {
+	defer close(run.done)
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	run.err = s.load(ctx)
+	run.err = s.registry.contain("opening a session", func() error { return s.load(ctx) })
 	s.mu.Lock()
 	s.opening = nil
-	s.opened = s.opened || run.err == nil
+	s.opened = s.opened || run.err == nil && s.unreadable == nil
 	s.mu.Unlock()
 	if run.err == nil {
 		// A signer that does not answer is no failure to open: the account stays signed
 		// in, and what needs the signer waits for this attempt and says so.
 		s.startRestore()
 	}
-	close(run.done)
 }
 
 // load reads the stored sign-in (spec 20 §2), unless somebody has signed in before it
-// came to that.
+// came to that. One that cannot be read stays as it is, and leaves the session signed
+// out: a new sign-in replaces it (spec 11 §5.2).
 func (s *Session) load(ctx context.Context) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -137,18 +152,62 @@ func (s *Session) load(ctx context.Context) error {
 		// sign-ins under way, and what lies there may be anybody's.
 		return s.become(nil)
 	}
-	identity, stored, err := s.records.Identity(ctx)
-	if err != nil {
+	account, err := s.storedAccount(ctx)
+	unreadable := errors.Is(err, secrets.ErrUnreadableIdentity)
+	if err != nil && !unreadable {
 		return err
 	}
-	if !stored {
-		return s.become(nil)
+	if err := s.become(account); err != nil {
+		return err
+	}
+	if unreadable {
+		s.mu.Lock()
+		s.unreadable = err
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// storedAccount is who the stored sign-in is of, nil where there is none.
+func (s *Session) storedAccount(ctx context.Context) (*Account, error) {
+	identity, stored, err := s.records.Identity(ctx)
+	if err != nil || !stored {
+		return nil, err
 	}
 	account, err := accountOf(identity)
 	if err != nil {
-		return err
+		return nil, fault.New(fault.UnexpectedError, "The account cannot be used: %w.", fmt.Errorf("%w (%w)", secrets.ErrUnreadableIdentity, err)).
+			WithHint("Sign in again to replace it. Until then it is left as it is.")
 	}
-	return s.become(account)
+	return account, nil
+}
+
+// followRemoval signs the session out whose sign-in was removed behind the daemon's
+// back (spec 20 §2). A keyring is not asked: each look starts a program there, and one
+// that is gone is no sign of anything.
+func (s *Session) followRemoval(ctx context.Context) error {
+	switch s.registry.config.Secrets.Place().Kind {
+	case secrets.PlainFile, secrets.EncryptedFile:
+	default:
+		return nil
+	}
+	if s.Account() == nil || s.keeps(ctx) {
+		return nil
+	}
+	s.change.Lock()
+	defer s.change.Unlock()
+	account := s.Account()
+	if account == nil || s.keeps(ctx) { // a sign-in is stored before it counts
+		return nil
+	}
+	s.registry.notices.forget(account.pubkey)
+	return s.become(nil)
+}
+
+// keeps tells that a sign-in is stored, or that nobody can tell.
+func (s *Session) keeps(ctx context.Context) bool {
+	_, stored, err := s.records.Identity(ctx)
+	return stored || err != nil
 }
 
 func (s *Session) isOpened() bool {
@@ -224,7 +283,7 @@ func (s *Session) become(account *Account) error {
 		return ErrClosed
 	}
 	oldServices, oldAccount, oldHydration := s.services, s.account, s.hydrate
-	s.services, s.account, s.hydrate = services, account, nil
+	s.services, s.account, s.hydrate, s.unreadable = services, account, nil, nil
 	s.mu.Unlock()
 	dispose(oldServices, oldAccount, oldHydration)
 	return nil
@@ -292,7 +351,7 @@ func (s *Session) startRestore() *shared {
 		return s.restore
 	}
 	run := &shared{done: make(chan struct{}), err: ErrClosed}
-	if s.registry.goBackground(func(ctx context.Context) { s.runRestore(ctx, account, run) }) {
+	if s.registry.goBackground("restoring a signer", func(ctx context.Context) { s.runRestore(ctx, account, run) }) {
 		s.restore = run
 	} else {
 		close(run.done)
@@ -301,13 +360,7 @@ func (s *Session) startRestore() *shared {
 }
 
 func (s *Session) runRestore(ctx context.Context, account *Account, run *shared) {
-	s.change.Lock()
-	if s.Account() == account && account.NeedsRecovery() {
-		run.err = s.reconnect(ctx, account)
-	} else {
-		run.err = nil // somebody else has signed in or restored it meanwhile
-	}
-	s.change.Unlock()
+	run.err = s.registry.contain("restoring a signer", func() error { return s.restoreOnce(ctx, account) })
 	s.mu.Lock()
 	s.restore = nil
 	s.mu.Unlock()
@@ -315,6 +368,17 @@ func (s *Session) runRestore(ctx context.Context, account *Account, run *shared)
 	if run.err == nil {
 		s.announce(account)
 	}
+}
+
+// restoreOnce does nothing where somebody else has signed in or restored the signer
+// meanwhile.
+func (s *Session) restoreOnce(ctx context.Context, account *Account) error {
+	s.change.Lock()
+	defer s.change.Unlock()
+	if s.Account() != account || !account.NeedsRecovery() {
+		return nil
+	}
+	return s.reconnect(ctx, account)
 }
 
 // reconnect builds the remote signer from its stored connection and asks who it
@@ -326,18 +390,32 @@ func (s *Session) reconnect(ctx context.Context, account *Account) error {
 	if err != nil {
 		return err
 	}
-	pubkey, err := remote.GetPublicKey(ctx)
-	if err == nil && pubkey != account.pubkey {
-		err = fault.New(fault.AuthRequired, "The remote signer now signs for %s, not for %s: sign in again.", pubkey, account.pubkey)
-	}
-	if err != nil {
-		remote.Close()
-		return fmt.Errorf("restoring the remote signer: %w", err)
+	connected := false
+	defer func() {
+		if !connected {
+			remote.Close()
+		}
+	}()
+	if err := confirm(ctx, remote, account.pubkey); err != nil {
+		return err
 	}
 	if err := account.holder.Set(remote); err != nil {
 		return err
 	}
 	account.lost.Store(false)
+	connected = true
+	return nil
+}
+
+// confirm asks a stored remote signer who it signs for.
+func confirm(ctx context.Context, remote *signer.Remote, want string) error {
+	got, err := remote.GetPublicKey(ctx)
+	if err == nil && got != want {
+		err = fault.New(fault.AuthRequired, "The remote signer now signs for %s, not for %s: sign in again.", got, want)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring the remote signer: %w", err)
+	}
 	return nil
 }
 
@@ -352,8 +430,11 @@ func (s *Session) remote(ctx context.Context, account *Account) (*signer.Remote,
 		Client:     services.relays,
 		Account:    account.pubkey,
 		Logger:     s.registry.config.RelayLogger,
-		OnPending: func(request signer.PendingRequest) {
-			s.registry.notices.pending(s.key, account, request)
+		OnPending: func(request signer.PendingRequest) { // on a goroutine of the signer's
+			_ = s.registry.contain("telling of a signer request", func() error {
+				s.registry.notices.pending(s.key, account, request)
+				return nil
+			})
 		},
 	})
 }
@@ -361,7 +442,7 @@ func (s *Session) remote(ctx context.Context, account *Account) (*signer.Remote,
 // announce follows a sign-in or a restored signer: the connection is authenticated
 // and the account's background work begins; failures show where they matter.
 func (s *Session) announce(account *Account) {
-	s.registry.goBackground(func(ctx context.Context) {
+	s.registry.goBackground("authenticating an account", func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, authenticateTimeout)
 		defer cancel()
 		services, err := s.Services(ctx)

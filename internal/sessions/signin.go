@@ -88,7 +88,10 @@ func (s *Session) signIn(ctx context.Context, identity secrets.Identity) (*Accou
 // is signed in, whether they can sign, and whether the request means them. what
 // names the action for the message.
 func (s *Session) Check(ctx context.Context, what string) (*Account, error) {
-	account := s.Account()
+	account, err := s.signedIn()
+	if err != nil {
+		return nil, err
+	}
 	if account == nil {
 		return nil, s.authRequired("%s needs a signed-in account, and nobody is signed in here: connect a Nostr signer, then ask again.", what)
 	}
@@ -124,9 +127,9 @@ type Status struct {
 // Status tells who is signed in and whether they can sign; a lost signer is given
 // one chance to come back.
 func (s *Session) Status(ctx context.Context) (Status, error) {
-	account := s.Account()
+	account, err := s.signedIn()
 	if account == nil {
-		return Status{}, nil
+		return Status{}, err
 	}
 	status := Status{ActivePubkey: account.pubkey, SignerOnline: true}
 	if account.NeedsRecovery() {

@@ -33,16 +33,17 @@ const patience = 30 * time.Second
 
 // bench is a market with a state directory: what a daemon finds when it starts.
 type bench struct {
-	t      *testing.T
+	t      testing.TB
 	market *sandbox.Market
 	state  string
-	config sessions.Config
+	// change, if set, makes the sessions of a daemon other than usual.
+	change func(*sessions.Config)
 
 	mu      sync.Mutex
 	notices []any
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	market, err := sandbox.Start(t.Context(), sandbox.Options{Listings: 1})
 	if err != nil {
@@ -61,16 +62,13 @@ func (b *bench) daemon() *sessions.Registry {
 	}
 	facts.HostrRelay, facts.BootstrapRelays = b.market.RelayURL, nil
 	facts.EVM = environment.EVMConfig{} // no chains: sellers are tested on their own
-	kept, err := secrets.Open(secrets.Options{StateDir: b.state, Environment: "test", AllowPlainFile: true, Getenv: func(string) string { return "" }})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	kept := b.secrets()
 	database, err := store.Open(b.t.Context(), filepath.Join(b.state, "test.sqlite3"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	verifier := relay.NewVerifier(nil, zerolog.Nop())
-	registry := sessions.New(sessions.Config{
+	config := sessions.Config{
 		Environment: facts,
 		Secrets:     kept,
 		Swaps:       database,
@@ -89,13 +87,27 @@ func (b *bench) daemon() *sessions.Registry {
 		RelayLogger: zerolog.Nop(),
 		Random:      rand.Reader,
 		Now:         time.Now,
-	})
+	}
+	if b.change != nil {
+		b.change(&config)
+	}
+	registry := sessions.New(config)
 	b.t.Cleanup(func() {
 		registry.Close()
 		verifier.Close()
 		_ = database.Close()
 	})
 	return registry
+}
+
+// secrets opens the place for private keys, as another program would.
+func (b *bench) secrets() *secrets.Store {
+	b.t.Helper()
+	kept, err := secrets.Open(secrets.Options{StateDir: b.state, Environment: "test", AllowPlainFile: true, Getenv: func(string) string { return "" }})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return kept
 }
 
 // phone is a signer app with one of the market's people in it.
@@ -109,7 +121,7 @@ func (b *bench) phone(person sandbox.Person) *signerapp.App {
 	return app
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -33,6 +34,26 @@ func (s *Store) UnfinishedOperations(ctx context.Context, pubkey string, namespa
 		return nil
 	})
 	return unfinished, err
+}
+
+// PutOperation writes an account's operation in place of the one of the same
+// namespace and id. Data has to be a JSON object; the columns state, is_terminal and
+// updated_at become copies of its keys.
+func (s *Store) PutOperation(ctx context.Context, pubkey string, operation Operation) error {
+	const replace = "INSERT OR REPLACE INTO operations (pubkey, namespace, id, state, is_terminal, updated_at, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	var copies struct {
+		State      *string `json:"state"`
+		IsTerminal bool    `json:"isTerminal"`
+		UpdatedAt  *string `json:"updatedAt"`
+	}
+	if err := json.Unmarshal(operation.Data, &copies); err != nil {
+		return fmt.Errorf("reading the state of %s %s: %w", operation.Namespace, operation.ID, err)
+	}
+	return s.write(ctx, "writing an operation to", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, replace, pubkey, operation.Namespace, operation.ID,
+			copies.State, copies.IsTerminal, copies.UpdatedAt, string(operation.Data))
+		return err
+	})
 }
 
 func unfinishedIn(ctx context.Context, db *sql.DB, pubkey, namespace string) ([]Operation, error) {

@@ -51,3 +51,37 @@ func TestUnfinishedOperations(t *testing.T) {
 		t.Errorf("unfinished are %v, want %s", got, want)
 	}
 }
+
+func TestPutOperation(t *testing.T) {
+	t.Parallel()
+	opened, err := Open(t.Context(), filepath.Join(t.TempDir(), "test.sqlite3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	for _, data := range []string{
+		`{"id":"a","state":"offered","isTerminal":true,"updatedAt":"2027-01-02T03:04:05.678901Z"}`,
+		`{"id":"a","isTerminal":false,"more":["kept"]}`,
+	} {
+		if err := opened.PutOperation(t.Context(), "me", Operation{Namespace: "order_trade", ID: "a", Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+		var state, updatedAt sql.NullString
+		var terminal int
+		var stored string
+		err := opened.read(t.Context(), "reading", func(ctx context.Context, db *sql.DB) error {
+			return db.QueryRowContext(ctx, "SELECT state, is_terminal, updated_at, data FROM operations WHERE pubkey = 'me' AND namespace = 'order_trade' AND id = 'a'").
+				Scan(&state, &terminal, &updatedAt, &stored)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := strings.Contains(data, "offered")
+		if stored != data || state.Valid != first || updatedAt.Valid != first || (terminal == 1) != first {
+			t.Errorf("%s is stored as %s with state %v, terminal %d, updated at %v", data, stored, state, terminal, updatedAt)
+		}
+	}
+	if err := opened.PutOperation(t.Context(), "me", Operation{Namespace: "order_trade", ID: "b", Data: []byte("[]")}); err == nil {
+		t.Error("a list is no state")
+	}
+}

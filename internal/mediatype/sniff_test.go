@@ -1,4 +1,4 @@
-package blossom_test
+package mediatype_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hostr-daemon/internal/blossom"
+	"hostr-daemon/internal/mediatype"
 )
 
 func TestSniffRealImages(t *testing.T) {
@@ -26,7 +26,7 @@ func TestSniffRealImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, file := range map[string][]byte{"image/png": asPNG.Bytes(), "image/jpeg": asJPEG.Bytes(), "image/gif": asGIF.Bytes()} {
-		if got := blossom.SniffMIME(file); got != want {
+		if got := mediatype.Sniff(file); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -64,19 +64,19 @@ func TestSniffSignatures(t *testing.T) {
 		"\x00\x00\x00\x08ftypavif":                "",
 		"\x01\x00\x00\x20ftypavif":                "",
 	} {
-		if got := blossom.SniffMIME([]byte(content)); got != want {
+		if got := mediatype.Sniff([]byte(content)); got != want {
 			t.Errorf("%q: got %q, want %q", content, got, want)
 		}
 	}
 }
 
-func FuzzSniffMIME(f *testing.F) {
+func FuzzSniff(f *testing.F) {
 	for _, seed := range []string{box("mif1", "heic", "avif"), "RIFF1234WEBP", "\x00\x00\xff\xffftypxxxx"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		got := blossom.SniffMIME(content)
-		if got != blossom.SniffMIME(bytes.Clone(content)) || (got != "" && len(content) < 2) {
+		got := mediatype.Sniff(content)
+		if got != mediatype.Sniff(bytes.Clone(content)) || (got != "" && len(content) < 2) {
 			t.Fatalf("%q: %q", content, got)
 		}
 	})

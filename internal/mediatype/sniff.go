@@ -1,14 +1,17 @@
-package blossom
+// Package mediatype tells from a file's bytes what media type it has (spec 40 §9.2).
+//
+// It must never guess: what it does not recognise has no type.
+package mediatype
 
 import (
 	"bytes"
 	"slices"
 )
 
-// SniffMIME returns the media type that the content shows, or "" if it shows none
-// (spec 40 §9.2): an unknown type must never pass for an image. SVG is text and
-// not recognised here.
-func SniffMIME(content []byte) string {
+// Sniff returns the media type that the content shows, or "" if it shows none: an
+// unknown type must never pass for an image. SVG is text and not recognised here;
+// see IsSVG.
+func Sniff(content []byte) string {
 	for _, known := range signatures {
 		if bytes.HasPrefix(content, known.prefix) {
 			return known.mime
