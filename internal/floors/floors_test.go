@@ -54,6 +54,7 @@ var floorOf = map[string]int{
 	"internal/sellers":    6,
 	"internal/inbox":      6,
 	"internal/orders":     6,
+	"internal/threads":    6,
 	"internal/trades":     6,
 
 	"internal/profiles": 6,

@@ -1,0 +1,191 @@
+package trades
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nbd-wtf/go-nostr"
+
+	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/relay"
+)
+
+const (
+	// maxFound bounds the orders that are kept of a trade that is not followed.
+	maxFound = 2000
+	// momentOfEvents is for how long events are gathered before they are looked at.
+	momentOfEvents = 20 * time.Millisecond
+)
+
+// PublicWait says how long to wait for the public orders of a trade.
+type PublicWait struct {
+	// Done ends the wait; nil means that any order does. It is called with the orders as
+	// in PublicOrders and must not call the service.
+	Done func(orders []market.Order) bool
+	// Limit is the longest wait. With 0 only what is known counts.
+	Limit time.Duration
+	// UntilAnswered also ends the wait once the relay has said that there is no more and
+	// the account's messages are read. The relay is then asked whatever is known.
+	UntilAnswered bool
+}
+
+// PublicOrders are the public orders of one trade that belong to it as far as that can
+// be told, the newest of each author, oldest first (spec 50 §17.2).
+type PublicOrders struct {
+	Orders []market.Order
+	// Complete is true when the relay has said that it sent all it has. Without it, and
+	// without an order, it is not known whether there is one.
+	Complete bool
+}
+
+// WaitPublic waits for public orders of a trade. Running into the limit is no error.
+// The orders of a trade that is not followed are asked for in this call alone, and
+// count only if one of them names a key of ours.
+func (s *Service) WaitPublic(ctx context.Context, tradeID string, wait PublicWait) (PublicOrders, error) {
+	s.Start()
+	tradeID = strings.TrimSpace(tradeID)
+	if wait.Done == nil {
+		wait.Done = func(orders []market.Order) bool { return len(orders) > 0 }
+	}
+	waiting := publicWaiting{service: s, tradeID: tradeID, until: wait}
+	if wait.Limit > 0 {
+		s.learnKeysSoon()
+		if wait.UntilAnswered || !s.follows(tradeID) {
+			if err := waiting.ask(ctx); err != nil {
+				return PublicOrders{}, err
+			}
+			defer waiting.asked.Close()
+		}
+	}
+	return waiting.run(ctx)
+}
+
+func (s *Service) follows(tradeID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, followed := s.trades[tradeID]
+	return followed
+}
+
+// publicWaiting is one wait.
+type publicWaiting struct {
+	service *Service
+	tradeID string
+	until   PublicWait
+	// asked is the wait's own subscription, nil where the feed is enough.
+	asked *relay.Subscription
+	// found are the orders of that, answered is true once it has brought all there were.
+	found    []market.Order
+	answered bool
+}
+
+func (w *publicWaiting) ask(ctx context.Context) (err error) {
+	w.asked, err = w.service.relays.Subscribe(ctx, ordersFilter(w.tradeID), relay.SubscribeOptions{})
+	return err
+}
+
+func (w *publicWaiting) run(ctx context.Context) (PublicOrders, error) {
+	var events <-chan *nostr.Event
+	var stored <-chan struct{}
+	if w.asked != nil {
+		events, stored = w.asked.Events(), w.asked.Stored()
+	}
+	timer := time.NewTimer(w.until.Limit)
+	defer timer.Stop()
+	for {
+		orders, over, changed := w.look()
+		if over || w.until.Limit <= 0 || w.until.Done(orders.Orders) {
+			return orders, nil
+		}
+		select {
+		case event, open := <-events:
+			if !open {
+				events, stored = nil, nil
+				continue
+			}
+			w.take(event)
+			w.takeMore(events)
+		case <-stored:
+			stored = nil
+			w.answered = w.asked.Complete()
+		case <-changed:
+		case <-timer.C:
+			orders, _, _ := w.look()
+			return orders, nil
+		case <-ctx.Done():
+			return PublicOrders{}, context.Cause(ctx)
+		case <-w.service.ctx.Done():
+			return PublicOrders{}, errClosed()
+		}
+	}
+}
+
+// take keeps an order of the trade.
+func (w *publicWaiting) take(event *nostr.Event) {
+	order, err := market.DecodeOrder(event)
+	if err == nil && order.TradeID == w.tradeID && len(w.found) < maxFound {
+		w.found = append(w.found, order)
+	}
+}
+
+// takeMore takes what comes within a moment, so that many orders are looked at once.
+func (w *publicWaiting) takeMore(events <-chan *nostr.Event) {
+	moment := time.NewTimer(momentOfEvents)
+	defer moment.Stop()
+	for {
+		select {
+		case event, open := <-events:
+			if !open {
+				return
+			}
+			w.take(event)
+		case <-moment.C:
+			return
+		}
+	}
+}
+
+// look returns the orders as they stand, whether no more is to be expected, and what is
+// closed when that changes.
+func (w *publicWaiting) look() (found PublicOrders, over bool, changed <-chan struct{}) {
+	s := w.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, followed := s.trades[w.tradeID]
+	if !followed {
+		t = &trade{id: w.tradeID}
+	}
+	orders := t.orders()
+	for _, event := range s.own[w.tradeID].events() {
+		if order, err := market.DecodeOrder(event); err == nil {
+			orders = append(orders, order)
+		}
+	}
+	orders = oncePerID(append(orders, w.found...))
+	if followed || slices.ContainsFunc(orders, s.namesUs) {
+		found.Orders = market.OrdersOfTrade(orders, s.trusted(t, orders))
+	}
+	found.Complete = w.answered || s.feed.isComplete(w.tradeID)
+	return found, w.until.UntilAnswered && w.answered && s.inboxLive && s.feed.settled(), s.changed
+}
+
+// namesUs reports whether a key of ours is the author of an order or named in it.
+func (s *Service) namesUs(order market.Order) bool {
+	if s.ring.controls(order.Event.PubKey, order.TradeID) {
+		return true
+	}
+	return slices.ContainsFunc(order.Participants, func(participant market.Participant) bool {
+		return s.ring.controls(participant.Pubkey, order.TradeID)
+	})
+}
+
+func oncePerID(orders []market.Order) []market.Order {
+	known := map[string]bool{}
+	return slices.DeleteFunc(orders, func(order market.Order) bool {
+		had := known[order.Event.ID]
+		known[order.Event.ID] = true
+		return had
+	})
+}
