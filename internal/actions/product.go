@@ -201,5 +201,5 @@ func named(id string) string {
 
 // notYet answers what a later version will do.
 func notYet(what string) *fault.Error {
-	return fault.New(fault.NotImplemented, "%s is not part of this version of hostr-daemon yet. Searching listings and looking up profiles work without it.", what)
+	return fault.New(fault.NotImplemented, "%s is not part of this version of hostr-daemon yet. Nothing was changed; a later version will do it.", what)
 }

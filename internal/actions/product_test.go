@@ -160,6 +160,9 @@ var implemented = []string{
 	"hostr.listings.search", "hostr.listings.list", "hostr.listings.create", "hostr.listings.edit",
 	"hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups",
 	"hostr.profile.show", "hostr.profile.lookup", "hostr.profile.edit",
+	"hostr.orders.negotiateOffer", "hostr.orders.negotiateAccept", "hostr.orders.cancel", "hostr.orders.review",
+	"hostr.trips.list", "hostr.bookings.list",
+	"hostr.updates", "hostr.thread.view", "hostr.thread.message", "hostr.escrow.involve",
 }
 
 // asHost signs a host of the market in by private key and returns the account.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/request"
 	"hostr-daemon/internal/sessions"
 )
@@ -136,22 +137,22 @@ func table() map[string]action {
 		"hostr.listings.orderGroups":  run(ParseListingsAnchorsInput, listingsOrderGroups),
 
 		"hostr.orders.bookAndPay":      pending(ParseOrderBookAndPayInput, "Booking and paying"),
-		"hostr.orders.negotiateOffer":  pending(ParseOrdersOfferInput, "Making offers"),
-		"hostr.orders.negotiateAccept": pending(ParseOrderTradeInput, "Accepting offers"),
+		"hostr.orders.negotiateOffer":  signedIn(ParseOrdersOfferInput, ordersNegotiateOffer),
+		"hostr.orders.negotiateAccept": signedIn(ParseOrderTradeInput, ordersNegotiateAccept),
 		"hostr.orders.pay":             pending(ParseOrderPayInput, "Paying orders"),
 		"hostr.orders.commit":          pending(ParseOrderCommitInput, "Committing orders"),
-		"hostr.orders.cancel":          pending(ParseOrderTradeInput, "Cancelling orders"),
-		"hostr.orders.review":          pending(ParseOrderReviewInput, "Reviewing stays"),
+		"hostr.orders.cancel":          signedIn(ParseOrderTradeInput, ordersCancel),
+		"hostr.orders.review":          signedIn(ParseOrderReviewInput, ordersReview),
 
-		"hostr.updates":          pending(ParseUpdatesInput, "Reading the inbox"),
-		"hostr.thread.view":      pending(ParseThreadViewInput, "Reading conversations"),
-		"hostr.thread.message":   pending(ParseThreadMessageInput, "Sending messages"),
-		"hostr.escrow.involve":   pending(ParseEscrowInvolveInput, "Bringing an escrow in"),
+		"hostr.updates":          signedIn(ParseUpdatesInput, updates),
+		"hostr.thread.view":      signedIn(ParseThreadViewInput, threadView),
+		"hostr.thread.message":   signedIn(ParseThreadMessageInput, threadMessage),
+		"hostr.escrow.involve":   signedIn(ParseEscrowInvolveInput, escrowInvolve),
 		"hostr.profile.show":     signedIn(ParseEmptyInput, profileShow),
 		"hostr.profile.lookup":   run(ParseProfileLookupInput, profileLookup),
 		"hostr.profile.edit":     signedIn(ParseProfileEditInput, profileEdit),
-		"hostr.trips.list":       pending(ParseOrderCollectionInput, "Listing trips"),
-		"hostr.bookings.list":    pending(ParseOrderCollectionInput, "Listing bookings"),
+		"hostr.trips.list":       orderLists(market.Trips),
+		"hostr.bookings.list":    orderLists(market.Bookings),
 		"hostr.escrow.methods":   pending(ParseEscrowMethodsInput, "Finding escrow methods"),
 		"hostr.swaps.watch":      pending(ParseSwapsWatchInput, "Watching payments"),
 		"hostr.swaps.recoverAll": pending(ParseSwapsRecoverAllInput, "Recovering swaps"),

@@ -24,10 +24,10 @@ type OrderLookup struct {
 	Orders []EventJSON `json:"orders"`
 }
 
-// NewOrderLookup returns the form of the public orders of a trade; listing is nil when
-// it is not known.
+// NewOrderLookup returns the form of the public orders of a trade; those that can
+// stand in no group are left out. listing is nil when it is not known.
 func NewOrderLookup(tradeID string, orders []Order, listing *Listing) OrderLookup {
-	orders = slices.Clone(orders)
+	orders = slices.DeleteFunc(slices.Clone(orders), func(order Order) bool { return order.checkGroupable() != nil })
 	slices.SortStableFunc(orders, func(a, b Order) int { return cmp.Compare(a.Event.CreatedAt, b.Event.CreatedAt) })
 	lookup := OrderLookup{TradeID: tradeID, Orders: EventsOfOrders(orders), Count: len(orders)}
 	for i, order := range orders {

@@ -19,6 +19,7 @@ import (
 	"hostr-daemon/internal/evm"
 	"hostr-daemon/internal/geocode"
 	"hostr-daemon/internal/imagesource"
+	"hostr-daemon/internal/inbox"
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/profiles"
@@ -28,6 +29,7 @@ import (
 	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/store"
+	"hostr-daemon/internal/trades"
 )
 
 // What a connection to an HTTP server may take to come about.
@@ -70,22 +72,26 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 	pictures := blossom.New(blossom.Config{Servers: facts.Blossom, Transport: transport, Now: options.Now, UserAgent: userAgent})
 	images := imagesource.New(imageRules(facts, options.Images, userAgent))
 	config := sessions.Config{
-		Environment: facts,
-		Secrets:     kept,
-		Swaps:       opened,
-		SeedMarks:   func(pubkey string) seeds.Memory { return opened.SeedMarks(pubkey) },
-		Verifier:    verifier,
-		Cells:       cells,
-		Profiles:    profiles.NewCache(options.Now),
-		RelayLists:  relaylists.NewCache(options.Now),
-		Media:       media.New(pictures, images, options.Logger),
-		Contracts:   chains,
-		Notify:      options.Notify,
-		Journal:     options.Journal,
-		Logger:      options.Logger,
-		RelayLogger: options.RelayLogger,
-		Random:      rand.Reader,
-		Now:         options.Now,
+		Environment:   facts,
+		Secrets:       kept,
+		Swaps:         opened,
+		SeedMarks:     func(pubkey string) seeds.Memory { return opened.SeedMarks(pubkey) },
+		MessageCache:  func(pubkey string) inbox.Memory { return opened.MessageCache(pubkey) },
+		Operations:    opened,
+		ChainActivity: chains,
+		TradeTurns:    &trades.Turns{},
+		Verifier:      verifier,
+		Cells:         cells,
+		Profiles:      profiles.NewCache(options.Now),
+		RelayLists:    relaylists.NewCache(options.Now),
+		Media:         media.New(pictures, images, options.Logger),
+		Contracts:     chains,
+		Notify:        options.Notify,
+		Journal:       options.Journal,
+		Logger:        options.Logger,
+		RelayLogger:   options.RelayLogger,
+		Random:        rand.Reader,
+		Now:           options.Now,
 	}
 	if swaps != nil {
 		config.SwapProvider = swaps

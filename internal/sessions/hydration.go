@@ -106,6 +106,10 @@ func (s *Session) endHydration(run *hydration, err error) bool {
 	return true
 }
 
+// inboxTimeout is how long a start waits for the history of the messages; what is
+// still to come then comes while the account is at work (spec 20 §8.2).
+const inboxTimeout = 30 * time.Second
+
 // readyTimeout bounds the wait for the Hostr relay (spec 20 §8.2).
 const readyTimeout = 30 * time.Second
 
@@ -136,7 +140,11 @@ func (s *Services) startUp(ctx context.Context, account *Account) error {
 	if err := s.relays.Authenticate(ctx); err != nil {
 		return err
 	}
-	return s.keepSelling(ctx)
+	s.trades.Start()
+	if err := s.keepSelling(ctx); err != nil {
+		return err
+	}
+	return s.inbox.Await(ctx, inboxTimeout)
 }
 
 // keepSelling sees to the seller configuration of those who have a listing (spec 20 §9).

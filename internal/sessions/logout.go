@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/redact"
 	"hostr-daemon/internal/store"
 )
 
@@ -65,7 +66,22 @@ func (s *Session) logout(ctx context.Context) error {
 		return err
 	}
 	s.registry.notices.forget(pubkey)
-	return s.become(nil)
+	if err := s.become(nil); err != nil {
+		return err
+	}
+	s.forgetMessages(ctx, pubkey)
+	return nil
+}
+
+// forgetMessages removes what nobody can read any more without the key that is gone.
+func (s *Session) forgetMessages(ctx context.Context, pubkey string) {
+	config := s.registry.config
+	if config.MessageCache == nil {
+		return
+	}
+	if err := config.MessageCache(pubkey).Forget(ctx); err != nil {
+		config.Logger.Warn().Str("event", "session.messages_kept").Str("message", redact.Error(err)).Send()
+	}
 }
 
 func (s *Session) refuseWhileMoneyMoves(ctx context.Context, pubkey string) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hostr-daemon/internal/environment"
+	"hostr-daemon/internal/inbox"
 	"hostr-daemon/internal/listings"
 	"hostr-daemon/internal/media"
 	"hostr-daemon/internal/profiles"
@@ -24,6 +25,7 @@ import (
 	"hostr-daemon/internal/secrets"
 	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sellers"
+	"hostr-daemon/internal/trades"
 )
 
 // Config is what all sessions share.
@@ -33,7 +35,15 @@ type Config struct {
 	// Swaps tells what logging out must wait for.
 	Swaps UnfinishedSwaps
 	// SeedMarks spares a remote signer a decryption at every start; nil for none.
-	SeedMarks  func(pubkey string) seeds.Memory
+	SeedMarks func(pubkey string) seeds.Memory
+	// MessageCache is where an account's private messages rest; nil: nowhere.
+	MessageCache func(pubkey string) inbox.Memory
+	// Operations keeps what must outlive the process.
+	Operations Operations
+	// ChainActivity is asked where the environment has chains.
+	ChainActivity ChainActivity
+	// TradeTurns keep one caller at a time to an account's trade indexes.
+	TradeTurns *trades.Turns
 	Verifier   *relay.Verifier
 	Cells      *listings.Cells
 	Profiles   *profiles.Cache

@@ -6,13 +6,17 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"hostr-daemon/internal/inbox"
 	"hostr-daemon/internal/listings"
+	"hostr-daemon/internal/orders"
 	"hostr-daemon/internal/profiles"
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/relaylists"
 	"hostr-daemon/internal/secrets"
 	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sellers"
+	"hostr-daemon/internal/threads"
+	"hostr-daemon/internal/trades"
 )
 
 // Services are the use cases on one set of relay connections. They belong to one
@@ -32,8 +36,16 @@ type Services struct {
 	Seeds *seeds.Service
 	// Sellers keeps the seller configuration published; nil while nobody is signed in.
 	Sellers *sellers.Service
+	// Orders acts in the account's trades; nil while nobody is signed in.
+	Orders *orders.Service
+	// Threads works on the account's conversations; nil while nobody is signed in.
+	Threads *threads.Service
 
 	relays *relay.Client
+	// inbox and trades are what the account has going on with others; nil while nobody
+	// is signed in.
+	inbox  *inbox.Service
+	trades *trades.Service
 	logger zerolog.Logger
 }
 
@@ -62,8 +74,9 @@ func (c *Config) services(account relay.Account) (*Services, error) {
 	}, nil
 }
 
-// accountServices are those of somebody who is signed in.
-func (c *Config) accountServices(account *Account, records *secrets.Records) (*Services, error) {
+// accountServices are those of somebody who is signed in; stale takes what the signer
+// refuses in the background.
+func (c *Config) accountServices(account *Account, records *secrets.Records, stale func(error)) (*Services, error) {
 	services, err := c.services(account.holder)
 	if err != nil {
 		return nil, err
@@ -97,6 +110,14 @@ func (c *Config) accountServices(account *Account, records *secrets.Records) (*S
 		Logger:    c.Logger,
 	})
 	services.ListingEditor = c.listingEditor(account, services)
+	services.inbox = c.inboxService(account, services, records, func(pubkey, tradeID string) bool {
+		return services.trades.Controls(pubkey, tradeID)
+	}, stale)
+	services.trades = c.tradeService(account, services, services.inbox, records)
+	services.Orders = c.orderService(account, services, orderParts{
+		inbox: services.inbox, trades: services.trades, operations: c.Operations,
+	})
+	services.Threads = c.threadService(account, services, services.inbox, services.trades)
 	return services, nil
 }
 
@@ -124,6 +145,15 @@ func (c *Config) listingEditor(account *Account, services *Services) *listings.E
 // close ends the services first, so that what they have under way ends as closed and
 // not as a failure of the relays.
 func (s *Services) close() {
+	if s.Orders != nil {
+		s.Orders.Close()
+	}
+	if s.trades != nil {
+		s.trades.Close()
+	}
+	if s.inbox != nil {
+		s.inbox.Close()
+	}
 	if s.Sellers != nil {
 		s.Sellers.Close()
 	}

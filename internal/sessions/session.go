@@ -269,7 +269,7 @@ func (s *Session) become(account *Account) error {
 	var err error
 	switch {
 	case account != nil:
-		services, err = s.registry.config.accountServices(account, s.records)
+		services, err = s.registry.config.accountServices(account, s.records, func(refused error) { _ = s.Stale(refused) })
 	case s.key == "":
 		services, err = s.registry.config.services(nil)
 	}
@@ -439,9 +439,22 @@ func (s *Session) remote(ctx context.Context, account *Account) (*signer.Remote,
 	})
 }
 
+// resume has what waited for the account's signer go on.
+func (s *Session) resume(account *Account) {
+	s.mu.Lock()
+	services, current := s.services, s.account
+	s.mu.Unlock()
+	if services == nil || current != account {
+		return
+	}
+	services.inbox.Resume()
+	services.trades.Resume()
+}
+
 // announce follows a sign-in or a restored signer: the connection is authenticated
 // and the account's background work begins; failures show where they matter.
 func (s *Session) announce(account *Account) {
+	s.resume(account)
 	s.registry.goBackground("authenticating an account", func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, authenticateTimeout)
 		defer cancel()

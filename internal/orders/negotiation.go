@@ -1,0 +1,216 @@
+package orders
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/money"
+	"hostr-daemon/internal/relay"
+)
+
+// Missing says what a step in a negotiation lacks. Actions show it in place of a
+// preview, and as its fault otherwise.
+type Missing struct {
+	// Reason is a word of spec 51 §4 and §6.
+	Reason string
+	// Anchor is the listing that is missing, "" for other reasons.
+	Anchor string
+	fault  *fault.Error
+}
+
+// Error implements error.
+func (m *Missing) Error() string { return m.fault.Error() }
+
+// Unwrap returns the coded error.
+func (m *Missing) Unwrap() error { return m.fault }
+
+// Message is for people.
+func (m *Missing) Message() string { return m.fault.Message }
+
+// CounterRequest answers the newest offer of a trade.
+type CounterRequest struct {
+	TradeID string
+	// Accept takes the amount of that offer; else Amount is offered.
+	Accept bool
+	Amount *money.Amount
+	DryRun bool
+	// Wait is how long the messages may take to arrive.
+	Wait time.Duration
+}
+
+// Sent is a private order that was sent, or in a preview would be.
+type Sent struct {
+	// Order is signed.
+	Order market.Order
+	// Recipients are sorted, without the account.
+	Recipients []string
+	// Receipts are the relay's answers, one message copy after the other; nil in a preview.
+	Receipts []relay.Receipt
+}
+
+// Counter answers the newest offer of a trade with another, or accepts it (spec 51
+// §4). Neither side needs the other's turn, and no price is too high or too low: the
+// host's signature over the terms, which its answers carry, is what binds.
+//
+// The error is a *Missing where there is nothing to answer: not_found,
+// listing_not_found, amount_required.
+func (s *Service) Counter(ctx context.Context, request CounterRequest) (Sent, error) {
+	found, err := s.negotiation(ctx, request.TradeID, request.Wait)
+	if err != nil {
+		return Sent{}, err
+	}
+	if len(found.requests) == 0 {
+		return Sent{}, s.noNegotiation(request.TradeID)
+	}
+	byTime := slices.Clone(found.requests)
+	slices.SortStableFunc(byTime, func(a, b market.Order) int { return cmp.Compare(a.Event.CreatedAt, b.Event.CreatedAt) })
+	latest := byTime[len(byTime)-1]
+	listing, err := s.listingOf(ctx, latest)
+	if err != nil {
+		return Sent{}, err
+	}
+	amount := request.Amount
+	if request.Accept {
+		amount = latest.Amount
+	}
+	if amount == nil {
+		return Sent{}, noAmount(request.Accept)
+	}
+	order, err := s.counterOffer(ctx, market.CounterOffer{Previous: latest, Amount: *amount}, listing, byTime)
+	if err != nil {
+		return Sent{}, err
+	}
+	return s.sendOrder(ctx, order, found, request.DryRun)
+}
+
+// negotiation is the private side of a trade.
+type negotiation struct {
+	// thread is nil when there is none.
+	thread *market.Thread
+	// requests are the orders of the trade by the time of their messages.
+	requests []market.Order
+}
+
+// negotiation waits for the messages and returns what they say of a trade.
+func (s *Service) negotiation(ctx context.Context, tradeID string, limit time.Duration) (negotiation, error) {
+	s.config.Trades.Start()
+	if err := s.config.Inbox.Await(ctx, limit); err != nil {
+		return negotiation{}, err
+	}
+	found := s.readNegotiation(tradeID)
+	if len(found.requests) == 0 || s.ownsListing(found.requests[0]) {
+		return found, nil
+	}
+	// What others sent in the name of our trade key counts for nothing, once that is known.
+	if err := s.config.SeedReady(ctx); err != nil {
+		return negotiation{}, fmt.Errorf("nothing was sent, because the account seed is not ready: %w", err)
+	}
+	return s.readNegotiation(tradeID), nil
+}
+
+func (s *Service) readNegotiation(tradeID string) (found negotiation) {
+	s.config.Inbox.Read(func(threads *market.Threads) { found.thread = threads.OfTrade(tradeID) })
+	if found.thread == nil {
+		return found
+	}
+	for _, request := range found.thread.OrderRequests() {
+		if request.Order.TradeID == tradeID {
+			found.requests = append(found.requests, *request.Order)
+		}
+	}
+	return found
+}
+
+func (s *Service) ownsListing(order market.Order) bool {
+	listing, _ := order.Listing()
+	return listing.PubKey == s.me
+}
+
+// tradeDetails are the details of errors about a trade.
+type tradeDetails struct {
+	TradeID string `json:"tradeId"`
+}
+
+func (s *Service) noNegotiation(tradeID string) *Missing {
+	problem := fault.New(fault.NotFound, "There is no private negotiation with trade id %.80s: hostr.updates lists those there are.", tradeID)
+	if !s.config.Inbox.Live() {
+		problem = fault.New(fault.NotFound, "No private negotiation with trade id %.80s was found, but not all messages have been read yet: try again.", tradeID).Transient()
+	}
+	return &Missing{Reason: "private_negotiation_not_found", fault: problem.WithDetails(tradeDetails{TradeID: tradeID})}
+}
+
+func noAmount(accept bool) *Missing {
+	problem := fault.New(fault.AmountRequired, "An offer in a negotiation needs an amount: pass amount.").At("amount")
+	if accept {
+		problem = fault.New(fault.AmountRequired, "The newest offer names no amount, so it cannot be accepted: make an offer with hostr.orders.negotiateOffer.")
+	}
+	return &Missing{Reason: "amount_required", fault: problem}
+}
+
+// listingOf loads the listing that an order is about.
+func (s *Service) listingOf(ctx context.Context, order market.Order) (market.Listing, error) {
+	var listing *market.Listing
+	var warning *fault.Error
+	if anchor, ok := order.Listing(); ok {
+		var err error
+		if listing, warning, err = s.config.Listings.Find(ctx, anchor); err != nil {
+			return market.Listing{}, err
+		}
+	}
+	if listing == nil {
+		return market.Listing{}, &Missing{
+			Reason: "listing_not_found", Anchor: order.ListingAnchor, fault: listingNotFound(order.ListingAnchor, warning),
+		}
+	}
+	return *listing, nil
+}
+
+// counterOffer builds and signs the answer to an offer (spec 50 §10.2).
+func (s *Service) counterOffer(ctx context.Context, offer market.CounterOffer, listing market.Listing, thread []market.Order) (market.Order, error) {
+	anchor, _ := offer.Previous.Listing()
+	key, err := s.config.Trades.OwnKey(ctx, anchor, offer.Previous.TradeID)
+	if err != nil {
+		return market.Order{}, err
+	}
+	offer.Author = key.PublicKey()
+	parties := market.TradeParties{Seller: listing.Event.PubKey, Buyer: offer.Author, BuyerIdentity: s.me}
+	sells := offer.Author == listing.Event.PubKey
+	if sells {
+		parties = market.TradeParties{Seller: offer.Author, Buyer: offer.Previous.BuyerPubkey()}
+	}
+	if offer.Participants, err = s.plan(ctx, key, parties, offer.Previous.ListingAnchor, offer.Previous.TradeID); err != nil {
+		return market.Order{}, err
+	}
+	if sells {
+		offer.Authorization = offer.DraftAuthorization(s.timestamp())
+		if err := key.SignEvent(ctx, offer.Authorization); err != nil {
+			return market.Order{}, fmt.Errorf("nothing was sent, because the agreement to the terms was not signed: %w", err)
+		}
+	} else {
+		offer.Authorization = offer.CarriedAuthorization(thread)
+	}
+	event := offer.Event(s.timestamp())
+	if err := key.SignEvent(ctx, event); err != nil {
+		return market.Order{}, fmt.Errorf("nothing was sent, because the offer was not signed: %w", err)
+	}
+	return market.DecodeOrder(event)
+}
+
+// sendOrder sends a private order to the others of its thread, unless it is a preview.
+func (s *Service) sendOrder(ctx context.Context, order market.Order, found negotiation, dryRun bool) (Sent, error) {
+	sent := Sent{Order: order, Recipients: found.thread.Recipients()}
+	if sent.Recipients == nil {
+		sent.Recipients = []string{}
+	}
+	if dryRun {
+		return sent, nil
+	}
+	var err error
+	sent.Receipts, err = s.config.Inbox.Send(ctx, market.NewOrderMessage(order.Event, order.TradeID, sent.Recipients))
+	return sent, err
+}

@@ -1,0 +1,112 @@
+package threads
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/market"
+)
+
+// Addressee says for whom a message is (spec 60 §10.3).
+type Addressee struct {
+	// Query may name recipients; they get the message, and nobody else does.
+	Query
+	// Role is host, seller, guest, buyer or escrow, in any case; "" for none.
+	Role string
+	// Limit bounds the wait for what the trade's orders tell of a role.
+	Limit time.Duration
+}
+
+// Addressed is a thread and who gets what is written in it.
+type Addressed struct {
+	// Thread has exactly the account and the recipients as participants. It may be one
+	// without messages, which exists nowhere before something is sent.
+	Thread *market.Thread
+	// Recipients are sorted, or as the caller gave them, without the account.
+	Recipients []string
+}
+
+// Address finds who gets a message and in which thread (spec 60 §10.3, Q13 and Q15).
+// Nobody is ever added to a thread: others have one of their own. Errors are
+// recipient_required, trade_id_required, escrow_thread_resolution_failed and the cause
+// of ctx.
+func (s *Service) Address(ctx context.Context, to Addressee) (Addressed, error) {
+	role := strings.ToLower(strings.TrimSpace(to.Role))
+	if role == string(market.RoleEscrow) {
+		return s.addressEscrow(ctx, to.TradeID, to.Limit)
+	}
+	found := s.Find(to.Query)
+	tag := to.tag()
+	byAnchor := found != nil && found.Anchor == to.Anchor
+	if tag == "" && byAnchor {
+		tag = found.Tag
+	}
+	switch {
+	case len(to.Pubkeys) > 0:
+		return s.addressed(to.Pubkeys, tag)
+	case role != "":
+		known := s.tagged(tag)
+		if chosen := []*market.Thread{found}; byAnchor && len(requestsOf(chosen, tag)) > 0 {
+			known = chosen
+		}
+		pubkey, err := s.rolePubkey(ctx, roleWords[role], known, tag, to.Limit)
+		if err != nil {
+			return Addressed{}, err
+		}
+		return s.addressed([]string{pubkey}, tag)
+	case found == nil || len(found.Recipients()) == 0:
+		return Addressed{}, recipientRequired()
+	default:
+		return Addressed{Thread: found, Recipients: found.Recipients()}, nil
+	}
+}
+
+// addressed is the thread with exactly these others. "" is nobody.
+func (s *Service) addressed(pubkeys []string, tag string) (Addressed, error) {
+	var recipients []string
+	for _, pubkey := range pubkeys {
+		if pubkey != "" && pubkey != s.me && !slices.Contains(recipients, pubkey) {
+			recipients = append(recipients, pubkey)
+		}
+	}
+	if len(recipients) == 0 {
+		return Addressed{}, recipientRequired()
+	}
+	return Addressed{Thread: s.exactly(recipients, tag), Recipients: recipients}, nil
+}
+
+func (s *Service) addressEscrow(ctx context.Context, tradeID string, limit time.Duration) (Addressed, error) {
+	if tradeID == "" {
+		return Addressed{}, fault.New(fault.TradeIDRequired,
+			"Writing to an escrow needs the tradeId of an order: buyer, seller and escrow share one conversation about each trade.").At("tradeId")
+	}
+	shared, err := s.EscrowThread(ctx, tradeID, limit)
+	if err != nil {
+		return Addressed{}, err
+	}
+	return Addressed{Thread: shared.Thread, Recipients: shared.Thread.Recipients()}, nil
+}
+
+// tagged returns the threads of a tag in order of creation; none for "".
+func (s *Service) tagged(tag string) []*market.Thread {
+	if tag == "" {
+		return nil
+	}
+	var tagged []*market.Thread
+	s.inbox.Read(func(threads *market.Threads) {
+		for _, thread := range threads.All() {
+			if thread.Tag == tag {
+				tagged = append(tagged, thread)
+			}
+		}
+	})
+	return tagged
+}
+
+func recipientRequired() error {
+	return fault.New(fault.RecipientRequired, "Nobody was found to get the message.").
+		WithHint("Give threadAnchor or tradeId of a conversation with others, recipientPubkeys, or a recipientRole that the trade's orders name: host or guest.")
+}
