@@ -26,6 +26,8 @@ type Action struct {
 	InputTypeName string
 	// InputSchema is a JSON Schema.
 	InputSchema json.RawMessage
+	// InputAliases are further names under which properties are read.
+	InputAliases []string
 	// TypeScriptInput is the source of the input's interfaces, newline at the end.
 	TypeScriptInput string
 	// Example is an input that a person could send.
@@ -63,6 +65,14 @@ func newAction(set *definition.Set, defined definition.Action) (Action, error) {
 	if err != nil {
 		return Action{}, fmt.Errorf("action %s: %w", defined.ID, err)
 	}
+	rules, err := defined.Rules()
+	if err != nil {
+		return Action{}, err
+	}
+	var aliases []string
+	for _, rule := range rules {
+		aliases = append(aliases, rule.Aliases...)
+	}
 	return Action{
 		ID:              defined.ID,
 		ToolName:        strings.ReplaceAll(defined.ID, ".", "_"),
@@ -72,6 +82,7 @@ func newAction(set *definition.Set, defined definition.Action) (Action, error) {
 		Guidance:        defined.Guidance,
 		InputTypeName:   defined.InputTypeName,
 		InputSchema:     defined.InputSchema,
+		InputAliases:    aliases,
 		TypeScriptInput: typescript,
 		Example:         defined.Example,
 		ReadOnly:        defined.ReadOnly,

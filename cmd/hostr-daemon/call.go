@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ func (c *callCommand) Run(options *Options) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := terminal.UnknownInput(os.Stderr, action, input); err != nil {
+		return err
+	}
 	ctx, stop := endOnSignal()
 	defer stop()
 	program, err := open(ctx, loaded, options, nil)
@@ -57,11 +61,15 @@ func (c *callCommand) Run(options *Options) error {
 	return orSignal(ctx, program.closeAfter(err))
 }
 
-// caller is who calls: an npub as the account it is, other text as it stands. A sign-in
-// goes by any name until it is an account, so that a person need not make one up.
+// byAnyName are the actions that want a caller's name and no account: a sign-in, which
+// goes by any name until it is an account, and reads (spec 20 §6.1).
+var byAnyName = []string{connectAction, "hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups"}
+
+// caller is who calls: an npub as the account it is, other text as it stands. Where any
+// name does, a person need not make one up.
 func (c *callCommand) caller() (string, error) {
 	as := strings.TrimSpace(c.As)
-	if as == "" && c.Action == connectAction {
+	if as == "" && slices.Contains(byAnyName, c.Action) {
 		return "terminal", nil
 	}
 	if !strings.HasPrefix(as, "npub1") {

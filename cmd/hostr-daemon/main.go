@@ -60,6 +60,7 @@ func run(arguments []string) int {
 		kong.Name("hostr-daemon"),
 		kong.Description("Hostr for AI assistants: stays, offers, bookings and messages over Nostr, in lines of JSON.\n\nProgram parents write one request per line to stdin and read one answer per line from stdout; logs go to stderr."),
 		kong.Vars{"version": "hostr-daemon " + version},
+		kong.Help(printHelp),
 		kong.Exit(func(code int) { exited = code }),
 	)
 	if err != nil {

@@ -59,7 +59,9 @@ func startMarket(t testing.TB, options sandbox.Options) *sandbox.Market {
 
 // TestScripts runs the command lines of testdata/script. Each script has a market of
 // its own at hand: $CONFIG is its override file, which HOSTR_DAEMON_CONFIG names too,
-// $HOST and $HOSTNAME are one of its hosts. The commands beside those of testscript:
+// $HOST and $HOSTNAME are one of its hosts, whom the request in $WORK/sign-in signs in,
+// $LISTING and $OTHERLISTING are anchors of this and another host's listings,
+// $NEWLISTING that of one under the name "garden", $PICTURE is an image. The commands beside those of testscript:
 //
 //	exits CODE program args…   run the program, which must end with the code
 //	market FAULT               break the market: relay-down, or geocoder-down
@@ -90,12 +92,21 @@ func setUp(env *testscript.Env) error {
 	if err := market.WriteConfig(config); err != nil {
 		return err
 	}
+	signIn := `{"id":"1","method":"completeOAuthNsec","params":{"requestId":"script","nsec":"` + market.Hosts[0].NSec + `"}}`
+	if err := os.WriteFile(filepath.Join(env.WorkDir, "sign-in"), []byte(signIn+"\n"), 0o600); err != nil {
+		return err
+	}
 	env.Values[marketKey{}] = market
 	env.Setenv("CONFIG", config)
 	env.Setenv("STATE", state)
 	env.Setenv("RELAY", market.RelayURL)
 	env.Setenv("HOST", market.Hosts[0].NPub)
 	env.Setenv("HOSTNAME", market.Hosts[0].Name)
+	env.Setenv("LISTING", market.Listings[0].Anchor)
+	env.Setenv("OTHERLISTING", market.Listings[1].Anchor)
+	env.Setenv("NEWLISTING", "30402:"+market.Hosts[0].PublicKey+":garden")
+	env.Setenv("PICTURE", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // a race-built child would otherwise sleep a second at its end
 	env.Setenv("HOSTR_DAEMON_ENV", "test")
 	env.Setenv("HOSTR_DAEMON_CONFIG", config)
 	env.Setenv("HOSTR_STATE_DIR", state)

@@ -42,6 +42,9 @@ const (
 	shownLogLine  = 400
 )
 
+// listingsWithStays is how many listings have bookings and reviews.
+const listingsWithStays = 20
+
 type commandLine struct {
 	Verbose bool `help:"Log what the market does to stderr."`
 
@@ -83,7 +86,7 @@ func (c tryCommand) Run(ctx context.Context, logger zerolog.Logger) (err error) 
 			return err
 		}
 	}
-	market, err := sandbox.Start(ctx, sandbox.Options{Listings: c.Listings, Seed: c.Seed, Logger: logger})
+	market, err := sandbox.Start(ctx, sandbox.Options{Listings: c.Listings, Seed: c.Seed, Stays: listingsWithStays, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -138,7 +141,7 @@ type serveCommand struct {
 func (c serveCommand) Run(ctx context.Context, logger zerolog.Logger) error {
 	return serve.Run(ctx, serve.Options{
 		Market: sandbox.Options{
-			Listings: c.Listings, Seed: c.Seed, Odd: c.Odd, Logger: logger,
+			Listings: c.Listings, Seed: c.Seed, Odd: c.Odd, Stays: listingsWithStays, Logger: logger,
 			RelayPort: c.RelayPort, BlossomPort: c.BlossomPort, GeocoderPort: c.GeocoderPort,
 		},
 		ControlPort: c.ControlPort,

@@ -30,12 +30,21 @@ type (
 	Person     = seed.Person
 	Listing    = seed.Listing
 	OddListing = seed.OddListing
+	Stay       = seed.Stay
+	Review     = seed.Review
 	// Faults are the relay's, for Market.Relay.Break.
 	Faults = relayproxy.Faults
 	// HTTPFaults are those of Blossom and the geocoder, for their Switch.Break.
 	HTTPFaults = httpfault.Faults
 	// Counters are the relay's.
 	Counters = relayproxy.Counters
+)
+
+// States of a stay.
+const (
+	Booked    = seed.Booked
+	Cancelled = seed.Cancelled
+	Blocked   = seed.Blocked
 )
 
 // KhatruGoroutine is what tests that check for leaks must ignore
@@ -54,6 +63,9 @@ type Options struct {
 	Seed int64
 	// Odd adds listings that no careful client would write (Market.Odd).
 	Odd bool
+	// Stays is how many listings, the newest let by the day, have public orders and
+	// reviews (Market.Stays).
+	Stays int
 	// Hosts and Guests are how many people there are; 0 is a fitting number: one
 	// host for eight listings, from 3 to 50, and six guests.
 	Hosts  int
@@ -79,6 +91,8 @@ type Market struct {
 	Listings []Listing
 	// Odd are the odd ones, oldest first, all newer than Listings.
 	Odd []OddListing
+	// Stays are what the relay holds of bookings, by listing, then by date.
+	Stays []Stay
 
 	Relay    *relayproxy.Relay
 	Blossom  *blossomserver.Server
@@ -171,14 +185,14 @@ func (m *Market) seed(o Options) (*seed.Market, error) {
 		o.Guests = 6
 	}
 	seeded, err := seed.Make(seed.Options{
-		Seed: o.Seed, Hosts: o.Hosts, Guests: o.Guests, Listings: o.Listings, Odd: o.Odd,
+		Seed: o.Seed, Hosts: o.Hosts, Guests: o.Guests, Listings: o.Listings, Odd: o.Odd, Stays: o.Stays,
 		Images: images, Settlements: geocoder.Settlements(m.Geocoder.Places()),
 	})
 	if err != nil {
 		return nil, err
 	}
 	m.Hosts, m.Guests, m.Escrow = seeded.Hosts, seeded.Guests, seeded.Escrow
-	m.Listings, m.Odd = seeded.Listings, seeded.Odd
+	m.Listings, m.Odd, m.Stays = seeded.Listings, seeded.Odd, seeded.Stays
 	return seeded, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -115,5 +116,16 @@ func example(action catalog.Action) string {
 	if json.Compact(&input, action.Example) != nil || input.String() == "{}" {
 		return line // there is nothing to give
 	}
-	return line + " '" + strings.ReplaceAll(input.String(), "'", `'\''`) + "'"
+	return line + " " + shellWord(input.String())
+}
+
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[\w./:@%+=,-]+$`)
+
+// shellWord makes a text one word of a POSIX shell.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/request"
 	"hostr-daemon/internal/secrets"
 )
@@ -152,16 +154,21 @@ func outcomes(t *testing.T) map[string]request.Outcome {
 		listing(t, "garden-room", "A quiet room with its own door to the garden.\n\nBreakfast until noon.",
 			nostr.Tag{"title", "Garden room"}, nostr.Tag{"type", "room"}, nostr.Tag{"location", "Lisbon, Portugal"},
 			nostr.Tag{"price", "0.00060000", "BTC", "day"}, nostr.Tag{"price", "1400.500000", "USD", "month"},
-			nostr.Tag{"spec", "max_guests", "2"}, nostr.Tag{"spec", "beds", "1"}),
+			nostr.Tag{"spec", "max_guests", "2"}, nostr.Tag{"spec", "beds", "1"}, nostr.Tag{"spec", "hot_water"}, nostr.Tag{"spec", "kitchen"},
+			nostr.Tag{"image", "https://images.example/garden.png"}),
 		listing(t, "old mill", strings.Repeat("A long walk along the river. ", 20),
-			nostr.Tag{"title", "Old mill"}, nostr.Tag{"type", "house"}, nostr.Tag{"price", "2.50000000", "BTC"}, nostr.Tag{"active", "false"}),
+			nostr.Tag{"title", "Old mill"}, nostr.Tag{"type", "house"}, nostr.Tag{"price", "2.50000000", "BTC"}, nostr.Tag{"active", "false"},
+			nostr.Tag{"spec", "pool"}, nostr.Tag{"spec", "patio"}, nostr.Tag{"spec", "oven"}, nostr.Tag{"spec", "iron"}, nostr.Tag{"spec", "crib"}, nostr.Tag{"spec", "heating"},
+			nostr.Tag{"spec", "balcony"}, nostr.Tag{"spec", "stove"}, nostr.Tag{"spec", "washer"}, nostr.Tag{"spec", "garden_or_backyard"},
+			nostr.Tag{"image", "https://images.example/mill.png"}, nostr.Tag{"image", "https://images.example/river.png"}, nostr.Tag{"image", "https://images.example/wheel.png"}),
 		listing(t, "machiya", "京都の古い町家です。静かな路地にあり、駅から歩いて十分ほどです。朝は鳥の声で目が覚め、夜は虫の音が聞こえます。庭には小さな池があります。",
 			nostr.Tag{"title", "町家 🏮"}, nostr.Tag{"location", "京都"}),
-		listing(t, "evil:"+hostile, hostile, nostr.Tag{"title", hostile}, nostr.Tag{"location", hostile}, nostr.Tag{"price", "1", "X" + hostile, "day"}),
+		listing(t, "evil:"+hostile, hostile, nostr.Tag{"title", hostile}, nostr.Tag{"location", hostile}, nostr.Tag{"price", "1", "X" + hostile, "day"},
+			nostr.Tag{"image", hostile}),
 		listing(t, "bare", ""),
 	}
 	warning := fault.New(fault.PartialResult, "The answer may be incomplete: wss://relay.example.org did not answer in full (%s). Try again later.", hostile).Transient()
-	return map[string]request.Outcome{
+	pages := map[string]request.Outcome{
 		"listings":         {Data: actions.ListingsResult{Count: len(all), Listings: all}},
 		"listing":          {Data: actions.ListingsResult{Count: 1, Listings: all[:1]}},
 		"listings-none":    {Data: actions.ListingsResult{}},
@@ -182,6 +189,56 @@ func outcomes(t *testing.T) map[string]request.Outcome {
 			Number int    `json:"number"`
 		}{"<b>\u009b31m\u202e & \u2028" + "\x1b[0m", 7}},
 		"nothing": {},
+	}
+	maps.Copy(pages, writtenOutcomes(all[0], all[1], all[3]))
+	maps.Copy(pages, stayOutcomes(t, all[0], all[3]))
+	return pages
+}
+
+// writtenOutcomes are those of creating and editing listings.
+func writtenOutcomes(plain, spaced, evil market.ListingSummary) map[string]request.Outcome {
+	planned := []market.PlannedUpload{{Source: "url"}, {Source: "url"}}
+	taken := relay.Receipt{RelayURL: "wss://relay.example.org", OKReceived: true, BroadcastSuccessful: true}
+	refused := relay.Receipt{RelayURL: "wss://other.example.org", Message: "blocked: " + hostile}
+	return map[string]request.Outcome{
+		"create-preview":   {DryRun: true, Data: actions.ListingCreateResult{DryRun: true, DTag: "garden-room", PlannedUploads: planned, Listing: plain}},
+		"create-hostile":   {DryRun: true, Data: actions.ListingCreateResult{DryRun: true, DTag: hostile, PlannedUploads: planned[:1], Listing: evil}},
+		"create-published": {Data: actions.ListingCreateResult{DTag: "garden-room", Listing: plain, RelayResponses: []relay.Receipt{taken}}},
+		"edit-preview":     {DryRun: true, Data: actions.ListingEditResult{DryRun: true, Listing: plain}},
+		"edit-published":   {Data: actions.ListingEditResult{Listing: spaced, RelayResponses: []relay.Receipt{taken, refused}}},
+	}
+}
+
+// stayOutcomes are those of the public orders and reviews of listings.
+func stayOutcomes(t *testing.T, plain, evil market.ListingSummary) map[string]request.Outcome {
+	t.Helper()
+	anchor, five, buyer := *plain.Anchor, 5, strings.Repeat("cd", 32)
+	start, end, late := "2027-05-03T00:00:00.000Z", "2027-05-07T00:00:00.000Z", "2027-05-07T11:00:00.000Z"
+	review := func(stars int, text string) market.EventJSON {
+		event := market.Review{TradeID: "t", ListingAnchor: anchor, Stars: stars, Text: text}.Draft(buyer, 1767225600)
+		return market.NewEventJSON(event)
+	}
+	booked := market.OrderGroupResult{TradeID: buyer, Stage: market.StageCommit, Active: true, Confirmed: true, BuyerPubkey: &buyer, EscrowPubkey: &buyer, Start: &start, End: &end}
+	cancelled := market.OrderGroupResult{TradeID: hostile, Stage: market.StageCancel, Cancelled: true, Confirmed: true, BuyerPubkey: &buyer, Start: &start, End: &late}
+	blocked := market.OrderGroupResult{TradeID: "short", Stage: market.StageCommit, Confirmed: true}
+	return map[string]request.Outcome{
+		"availability": {Data: actions.ListingsAvailabilityResult{Results: []actions.ListingAvailability{
+			{Anchor: anchor, Found: true, Available: true, Listing: &plain, OrderGroupCount: &five},
+			{Anchor: anchor, Found: true, Listing: &plain, OrderGroupCount: &five},
+			{Anchor: anchor, Found: true, Partial: true, Listing: &evil, OrderGroupCount: &five},
+			{Anchor: hostile}, {Anchor: anchor, Partial: true},
+		}}},
+		"reviews": {Data: actions.ListingsReviewsResult{Tag: "a", Results: []actions.ListingReviews{
+			{Anchor: anchor, Count: 2, Events: []market.EventJSON{review(5, "Quiet and clean.\nWe slept like stones."), review(0, "")}},
+			{Anchor: anchor, Count: 9, Events: []market.EventJSON{review(3, strings.Repeat("Fine for a night. ", 20))}},
+			{Anchor: hostile, Count: 1, Partial: true, Events: []market.EventJSON{review(2, hostile)}},
+			{Anchor: anchor, Events: []market.EventJSON{}},
+		}}},
+		"order-groups": {Data: actions.ListingsOrderGroupsResult{Results: []actions.ListingOrderGroups{
+			{Anchor: anchor, Found: true, Count: 3, Groups: []market.OrderGroupResult{booked, cancelled, blocked}},
+			{Anchor: "Garden room", Found: true, Partial: true, Count: 9, Groups: []market.OrderGroupResult{booked}},
+			{Anchor: hostile, LookupError: hostile}, {Anchor: anchor}, {Anchor: anchor, Partial: true},
+		}}},
 	}
 }
 

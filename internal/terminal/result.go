@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/input"
-	"hostr-daemon/internal/market"
-	"hostr-daemon/internal/money"
 	"hostr-daemon/internal/request"
 )
 
@@ -69,6 +66,21 @@ func data(page *strings.Builder, data any, incomplete bool) error {
 	case actions.ListingsResult:
 		listings(page, data, incomplete)
 		return nil
+	case actions.ListingCreateResult:
+		created(page, data)
+		return nil
+	case actions.ListingEditResult:
+		edited(page, data)
+		return nil
+	case actions.ListingsAvailabilityResult:
+		availability(page, data)
+		return nil
+	case actions.ListingsReviewsResult:
+		reviews(page, data)
+		return nil
+	case actions.ListingsOrderGroupsResult:
+		orderGroups(page, data)
+		return nil
 	case actions.ProfileLookupResult:
 		return profile(page, data, incomplete)
 	case actions.SessionStatus:
@@ -83,81 +95,6 @@ func data(page *strings.Builder, data any, incomplete bool) error {
 	text, err := indented(data)
 	page.WriteString(text)
 	return err
-}
-
-func listings(page *strings.Builder, result actions.ListingsResult, incomplete bool) {
-	if len(result.Listings) == 0 && incomplete {
-		page.WriteString("No listings could be read. What is wrong: hostr-daemon doctor\n")
-		return
-	}
-	if len(result.Listings) == 0 {
-		page.WriteString("No listings found.\n")
-		return
-	}
-	const indent = "    "
-	for i, listing := range result.Listings {
-		fmt.Fprintf(page, "%2d. %s\n", i+1, cmp.Or(excerpt(listing.Title), "(no title)"))
-		fmt.Fprintf(page, "%s\n", list(highlights(listing), indent))
-		if place := excerpt(listing.Location); place != "" {
-			fmt.Fprintf(page, "%s\n", wrap(place, indent))
-		}
-		if text := excerpt(listing.Description); text != "" {
-			fmt.Fprintf(page, "%s\n", wrap(text, indent))
-		}
-		if listing.Anchor != nil {
-			fmt.Fprintf(page, "%s%s\n", indent, oneLine(*listing.Anchor))
-		}
-		page.WriteByte('\n')
-	}
-	noun := "listings"
-	if len(result.Listings) == 1 {
-		noun = "listing"
-	}
-	fmt.Fprintf(page, "%d %s.\n", len(result.Listings), noun)
-}
-
-// highlights are what a guest looks at first.
-func highlights(listing market.ListingSummary) []string {
-	parts := []string{string(listing.Type)}
-	for _, price := range listing.Prices {
-		parts = append(parts, priceText(price))
-	}
-	specifications := listing.Specifications
-	for _, count := range []struct {
-		number int64
-		noun   string
-	}{{specifications.MaxGuests, "guests"}, {specifications.Bedrooms, "bedrooms"}, {specifications.Beds, "beds"}} {
-		if count.number > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %d", count.noun, count.number))
-		}
-	}
-	if listing.RentOrBuy == market.Buy && len(listing.Prices) > 0 {
-		parts = append(parts, "for sale")
-	}
-	if !listing.Active {
-		parts = append(parts, "not active")
-	}
-	return parts
-}
-
-func priceText(price money.PriceResult) string {
-	text := shortDecimal(price.Amount.Value) + " " + shortened(price.Amount.Denomination)
-	if price.Amount.Denomination == "BTC" && price.Amount.Decimals == 8 {
-		text = price.Amount.SmallestUnitValue + " sat"
-	}
-	if price.Frequency != money.OneTime {
-		text += " " + string(price.Frequency)
-	}
-	return text
-}
-
-// shortDecimal drops zeros at the end but two.
-func shortDecimal(value string) string {
-	whole, fraction, found := strings.Cut(value, ".")
-	if !found || len(fraction) <= 2 {
-		return value
-	}
-	return whole + "." + fraction[:2] + strings.TrimRight(fraction[2:], "0")
 }
 
 // profile prints what a person says of themselves, names and about first.

@@ -163,6 +163,45 @@ func TestInputRefuses(t *testing.T) {
 	}
 }
 
+func TestUnknownInput(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ action, input, want string }{
+		"known":              {"hostr.listings.search", `{"guests":4,"features":["pool"]}`, ""},
+		"a slip":             {"hostr.listings.search", `{"guest":4}`, "Note: there is no input guest; did you mean guests? It has no effect.\n"},
+		"capitals":           {"hostr.listings.search", `{"Location":"Lisbon"}`, "did you mean location?"},
+		"another word":       {"hostr.listings.search", `{"colour":"blue"}`, "hostr-daemon\ndescribe hostr.listings.search\n"},
+		"an alias":           {"hostr.listings.create", `{"price":1,"image":"x","cancellationPolicies":[]}`, ""},
+		"a patch":            {"hostr.listings.edit", `{"anchor":"a","patch":{"title":"x"}}`, ""},
+		"without its patch":  {"hostr.listings.edit", `{"anchor":"a","title":"x","price":{},"specs":{}}`, ""},
+		"beside its patch":   {"hostr.listings.edit", `{"anchor":"a","patch":{},"title":"x"}`, "no input title"},
+		"a slip beside it":   {"hostr.listings.edit", `{"anchor":"a","titel":"x","patch":{}}`, "no input titel"},
+		"none is taken":      {"hostr.profile.show", `{"verbose":true}`, "no input verbose, so it has no effect: hostr.profile.show takes\nno input."},
+		"what steers":        {"hostr.listings.search", `{"\u001b[31m":1}`, "no input [31m, so"},
+		"two":                {"hostr.listings.search", `{"guest":4,"limitt":3}`, "did you mean limit?"},
+		"input that is none": {"hostr.listings.search", `{"guest`, ""},
+	} {
+		var out bytes.Buffer
+		if err := UnknownInput(&out, lookup(t, c.action), json.RawMessage(c.input)); err != nil {
+			t.Fatal(err)
+		}
+		wantHarmless(t, name, out.String())
+		if (out.Len() == 0) != (c.want == "") || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: %q, want %q", name, out.String(), c.want)
+		}
+	}
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{
+		"": "", "7": "7", "999": "999", "1000": "1,000", "1234567.50": "1,234,567.50", "-45000": "-45,000", "-450": "-450", "0.001": "0.001",
+	} {
+		if got := thousands(number); got != want {
+			t.Errorf("%s: %s, want %s", number, got, want)
+		}
+	}
+}
+
 func FuzzInput(f *testing.F) {
 	action := lookup(f, "hostr.listings.search")
 	for _, seed := range []string{"limit=5", "query=x", `{"limit":5}`, "=", "features=[", "a=\xff", "{", "key"} {

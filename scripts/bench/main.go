@@ -3,6 +3,7 @@
 // docs/performance.md come from it.
 //
 //	go run ./scripts/bench
+//	go run ./scripts/bench -location 100000
 package main
 
 import (
@@ -21,6 +22,7 @@ type options struct {
 	requests int
 	spawns   int
 	listings int
+	location int
 }
 
 func main() {
@@ -28,6 +30,7 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 200_000, "small requests per run")
 	flag.IntVar(&o.spawns, "spawns", 15, "times the daemon is spawned")
 	flag.IntVar(&o.listings, "listings", 10_000, "listings on the sandbox relay")
+	flag.IntVar(&o.location, "location", 0, "measure searching by place instead, over this many listings")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -47,6 +50,9 @@ func run(ctx context.Context, o options) error {
 	pure, err := build(ctx, dir, "hostr-daemon")
 	if err != nil {
 		return err
+	}
+	if o.location > 0 {
+		return measureLocation(ctx, dir, pure, o.location)
 	}
 	tagged, err := build(ctx, dir, "hostr-daemon-libsecp256k1", "-tags", "libsecp256k1")
 	if err != nil {

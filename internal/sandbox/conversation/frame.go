@@ -3,6 +3,8 @@ package conversation
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/nbd-wtf/go-nostr"
 )
 
 // Request is a request frame (spec 10 §2.1).
@@ -133,4 +135,93 @@ type Profile struct {
 type Cancelled struct {
 	Cancelled bool   `json:"cancelled"`
 	RequestID string `json:"requestId"`
+}
+
+// Event is an event in a result (spec 40 §7.3).
+type Event struct {
+	ID        string          `json:"id"`
+	PubKey    string          `json:"pubkey"`
+	CreatedAt nostr.Timestamp `json:"created_at"`
+	Kind      int             `json:"kind"`
+	Tags      nostr.Tags      `json:"tags"`
+	Content   string          `json:"content"`
+	Sig       *string         `json:"sig"` // null when unsigned
+}
+
+// event is the same as it goes over the wire.
+func (e Event) event() nostr.Event {
+	wire := nostr.Event{ID: e.ID, PubKey: e.PubKey, CreatedAt: e.CreatedAt, Kind: e.Kind, Tags: e.Tags, Content: e.Content}
+	if e.Sig != nil {
+		wire.Sig = *e.Sig
+	}
+	return wire
+}
+
+// Written is the data of hostr.listings.create and .edit (spec 40 §5.3, §6.3).
+type Written struct {
+	DryRun    bool   `json:"dryRun"`
+	DTag      string `json:"dTag"`
+	NextInput *struct {
+		DryRun bool   `json:"dryRun"`
+		DTag   string `json:"dTag"`
+	} `json:"nextInput"`
+	PlannedUploads []struct {
+		SHA256 string `json:"sha256"`
+		Size   int    `json:"size"`
+		MIME   string `json:"mime"`
+	} `json:"plannedUploads"`
+	Event          Event   `json:"event"`
+	Listing        Summary `json:"listing"`
+	RelayResponses []struct {
+		RelayURL            string `json:"relayUrl"`
+		BroadcastSuccessful bool   `json:"broadcastSuccessful"`
+	} `json:"relayResponses"`
+}
+
+// Availability is the data of hostr.listings.availability (spec 40 §12).
+type Availability struct {
+	Results []struct {
+		Anchor          string   `json:"anchor"`
+		Found           bool     `json:"found"`
+		Available       bool     `json:"available"`
+		Listing         *Summary `json:"listing"`
+		OrderGroupCount int      `json:"orderGroupCount"`
+	} `json:"results"`
+}
+
+// Reviews is the data of hostr.listings.reviews (spec 40 §13).
+type Reviews struct {
+	Results []ListingReviews `json:"results"`
+}
+
+// ListingReviews are those of one listing.
+type ListingReviews struct {
+	Anchor string  `json:"anchor"`
+	Count  int     `json:"count"`
+	Events []Event `json:"events"`
+}
+
+// OrderGroups is the data of hostr.listings.orderGroups (spec 40 §14).
+type OrderGroups struct {
+	Results []ListingOrderGroups `json:"results"`
+}
+
+// ListingOrderGroups are those of one listing.
+type ListingOrderGroups struct {
+	Anchor string       `json:"anchor"`
+	Found  bool         `json:"found"`
+	Count  int          `json:"count"`
+	Groups []OrderGroup `json:"groups"`
+}
+
+// OrderGroup is what is public of one stay.
+type OrderGroup struct {
+	TradeID     string  `json:"tradeId"`
+	BuyerPubkey string  `json:"buyerPubkey"` // null, here "", where there is none
+	Stage       string  `json:"stage"`
+	Cancelled   bool    `json:"cancelled"`
+	Active      bool    `json:"active"`
+	Start       string  `json:"start"`
+	End         string  `json:"end"`
+	Orders      []Event `json:"orders"`
 }

@@ -37,7 +37,7 @@ type Options struct {
 	StateDir string
 	// Raw shows whole frames instead of their beginnings.
 	Raw bool
-	// StrangersOnly leaves out the part with a signer app.
+	// StrangersOnly leaves out the parts with an account.
 	StrangersOnly bool
 	Out           io.Writer
 }

@@ -17,11 +17,12 @@ type step struct {
 	run   func(ctx context.Context, t *talk)
 }
 
-// script returns the conversation for a market; only strangers leave signing in out.
+// script returns the conversation for a market; only strangers leave out what
+// accounts do.
 func script(m *sandbox.Market, strangersOnly bool) []step {
 	var accounts []step
 	if !strangersOnly {
-		accounts = signingIn(m)
+		accounts = slices.Concat(signingIn(m), hosting(m), staying(m))
 	}
 	return slices.Concat(opening(), searching(m), profiles(m), rights(m), accounts, mistakes(m), troubles(m))
 }
@@ -188,7 +189,7 @@ func (t *talk) search(ctx context.Context, input map[string]any, claim string, w
 	if !t.succeed(ctx, "hostr.listings.search", input, &result) {
 		return
 	}
-	t.paper.Detail(fmt.Sprintf("%d listings", len(result.Listings)))
+	t.paper.Detail(counted(len(result.Listings), "listing"))
 	for _, listing := range result.Listings[:min(len(result.Listings), 3)] {
 		t.paper.Detail(fmt.Sprintf("%s · %s for %s · %s", listing.Title, listing.Type,
 			number(listing.Specifications["max_guests"]), priceLine(listing)))
@@ -198,6 +199,14 @@ func (t *talk) search(ctx context.Context, input map[string]any, claim string, w
 		return
 	}
 	t.good("exactly %s: %d, newest first, each as its host signed it", claim, len(want))
+}
+
+// counted writes a number of things.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // lookup looks a person up by npub or hex key and compares with the seed.

@@ -89,8 +89,14 @@ func (t *talk) action(ctx context.Context, id string, input any) (Envelope, bool
 	return t.envelope(ctx, request, id)
 }
 
-// envelope waits for an action's answer and checks what holds for every envelope.
+// envelope waits for an action's answer that is no preview.
 func (t *talk) envelope(ctx context.Context, request Request, action string) (Envelope, bool) {
+	return t.answered(ctx, request, action, false)
+}
+
+// answered waits for an action's answer and checks what holds for every envelope; with
+// dryRun set a success must be a preview.
+func (t *talk) answered(ctx context.Context, request Request, action string, dryRun bool) (Envelope, bool) {
 	frame, ok := t.await(ctx, request)
 	if !ok {
 		return Envelope{}, false
@@ -99,8 +105,9 @@ func (t *talk) envelope(ctx context.Context, request Request, action string) (En
 	if !t.read(frame, &envelope) {
 		return envelope, false
 	}
-	if envelope.Command != action || envelope.Environment != Environment || envelope.DryRun == nil || *envelope.DryRun {
-		t.bad("the envelope must name the action %s, the environment %s and dryRun false", action, Environment)
+	dryRun = dryRun && envelope.OK // a refusal previews nothing
+	if envelope.Command != action || envelope.Environment != Environment || envelope.DryRun == nil || *envelope.DryRun != dryRun {
+		t.bad("the envelope must name the action %s, the environment %s and dryRun %t", action, Environment, dryRun)
 	}
 	if envelope.OK == (len(envelope.Errors) > 0) {
 		t.bad("an envelope has errors exactly when it is not ok")

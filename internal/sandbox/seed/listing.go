@@ -60,12 +60,15 @@ type Price struct {
 
 // Amount returns the decimal text with all digits, as tags carry it.
 func (p Price) Amount() string {
-	decimals := 8
+	scale := int64(math.Pow10(p.decimals()))
+	return fmt.Sprintf("%d.%0*d", p.Units/scale, p.decimals(), p.Units%scale)
+}
+
+func (p Price) decimals() int {
 	if p.Denomination == "USD" {
-		decimals = 6
+		return 6
 	}
-	scale := int64(math.Pow10(decimals))
-	return fmt.Sprintf("%d.%0*d", p.Units/scale, decimals, p.Units%scale)
+	return 8
 }
 
 // newListing makes listing number i; 0 is the newest.

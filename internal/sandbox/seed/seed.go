@@ -1,4 +1,4 @@
-// Package seed makes the people and listings of a sandbox market: real keys,
+// Package seed makes the people, listings and stays of a sandbox market: real keys,
 // real signatures, texts and prices as a market would have them, all decided by
 // one number. It writes listings as another client would, from the event format
 // (spec 40 §1 and §2) alone, so that what reads them is truly tested.
@@ -29,6 +29,8 @@ type Options struct {
 	Listings int
 	// Odd adds the listings of odd.go.
 	Odd bool
+	// Stays is how many listings, the newest let by the day, have stays.
+	Stays int
 	// Images are URLs of pictures on the market's Blossom server. They are part of
 	// the events: equal events need equal URLs.
 	Images []Image
@@ -43,12 +45,16 @@ type Market struct {
 	Escrow   Person
 	Listings []Listing // newest first
 	Odd      []OddListing
+	Stays    []Stay // by listing, then by date
 }
 
 // Make makes and signs a market.
 func Make(o Options) (*Market, error) {
 	if o.Listings > 0 && (o.Hosts < 1 || len(o.Settlements) == 0 || len(o.Images) == 0) {
 		return nil, fmt.Errorf("listings need at least one host, one settlement and one image")
+	}
+	if o.Stays > 0 && o.Guests < 1 {
+		return nil, fmt.Errorf("stays need at least one guest")
 	}
 	market := &Market{
 		Hosts:    make([]Person, o.Hosts),
@@ -80,7 +86,8 @@ func Make(o Options) (*Market, error) {
 			return nil, err
 		}
 	}
-	return market, nil
+	market.Stays, err = newStays(o, market)
+	return market, err
 }
 
 // Events returns all events of the market.
@@ -98,6 +105,12 @@ func (m *Market) Events() []nostr.Event {
 	}
 	for _, odd := range m.Odd {
 		events = append(events, odd.Event)
+	}
+	for _, stay := range m.Stays {
+		events = append(events, stay.Orders...)
+		if stay.Review != nil {
+			events = append(events, stay.Review.Event)
+		}
 	}
 	return events
 }
