@@ -40,7 +40,7 @@ func (d *doctorCommand) Run(options *Options) error {
 
 func printFindings(findings []doctor.Finding) error {
 	var page strings.Builder
-	healthy, err := doctor.Report(&page, findings)
+	healthy, err := doctor.Report(&page, findings, widthOf(os.Stdout))
 	if err != nil {
 		return err
 	}

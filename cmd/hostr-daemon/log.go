@@ -26,6 +26,15 @@ func newLogSink() *logsink.Sink {
 
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
+// widthOf is how many characters a line of a terminal has; 0 when that is not known.
+func widthOf(file *os.File) int {
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // newJournal returns the logger of all lines. Times are in UTC.
 func newJournal(out io.Writer) zerolog.Logger {
 	return zerolog.New(out).Hook(logsink.NewTimestamp(time.Now))

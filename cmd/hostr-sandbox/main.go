@@ -108,7 +108,7 @@ func (c tryCommand) Run(ctx context.Context, logger zerolog.Logger) (err error) 
 func conclude(report conversation.Report) error {
 	if len(report.Wrong) == 0 {
 		fmt.Printf("\nAll was right: %d checks.\n", report.Right)
-		fmt.Println("\nBooking and paying are still to come. To call the daemon yourself, keep a market up:")
+		fmt.Println("\nPaying is still to come. To call the daemon yourself, keep a market up:")
 		fmt.Println("\n  go run ./cmd/hostr-sandbox serve")
 		return nil
 	}

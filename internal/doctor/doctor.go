@@ -17,6 +17,7 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"hostr-daemon/internal/environment"
 	"hostr-daemon/internal/fault"
@@ -180,9 +181,29 @@ func (c Config) elsewhere(ctx context.Context, dir string) string {
 }
 
 // Report prints the findings as a table and tells whether the daemon can do its
-// main work. What outside systems say is printed as it came, on one line.
-func Report(out io.Writer, findings []Finding) (healthy bool, err error) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// main work. What outside systems say is printed as it came, on the finding's line; a
+// table that is wider than width, in characters, has it below. 0 is any width.
+func Report(out io.Writer, findings []Finding, width int) (healthy bool, err error) {
+	rows, healthy := rowsOf(findings)
+	text, err := oneLineEach(rows)
+	if err == nil && width > 0 && widest(text) > width {
+		text, err = twoLinesEach(rows, width)
+	}
+	if err != nil {
+		return healthy, err
+	}
+	conclusion := "hostr-daemon can do its main work from here."
+	if !healthy {
+		conclusion = "hostr-daemon cannot do its main work from here: mend what FAILED."
+	}
+	_, err = fmt.Fprintf(out, "%s\n%s\n", text, conclusion)
+	return healthy, err
+}
+
+// row is a finding in words.
+type row struct{ subject, target, verdict, took, detail string }
+
+func rowsOf(findings []Finding) (rows []row, healthy bool) {
 	healthy = true
 	for _, f := range findings {
 		verdict, detail := "ok", f.Detail
@@ -195,14 +216,74 @@ func Report(out io.Writer, findings []Finding) (healthy bool, err error) {
 		}
 		// Blanks of any kind in a cell would break the table.
 		detail = strings.Join(strings.Fields(detail), " ")
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d ms\t%s\n", f.Subject, f.Target, verdict, f.Took.Milliseconds(), detail)
+		rows = append(rows, row{f.Subject, f.Target, verdict, fmt.Sprintf("%d ms", f.Took.Milliseconds()), detail})
 	}
-	conclusion := "hostr-daemon can do its main work from here."
-	if !healthy {
-		conclusion = "hostr-daemon cannot do its main work from here: mend what FAILED."
+	return rows, healthy
+}
+
+func oneLineEach(rows []row) (string, error) {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.subject, r.target, r.verdict, r.took, r.detail)
 	}
-	fmt.Fprintf(table, "\n%s\n", conclusion)
-	return healthy, table.Flush()
+	if err := table.Flush(); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
+
+// twoLinesEach has the longest cells last, and what there is to tell below.
+func twoLinesEach(rows []row, width int) (string, error) {
+	var head strings.Builder
+	table := tabwriter.NewWriter(&head, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.subject, r.verdict, r.took, r.target)
+	}
+	if err := table.Flush(); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for i, line := range slices.Collect(strings.Lines(head.String())) {
+		text.WriteString(line)
+		text.WriteString(below(rows[i].detail, width))
+	}
+	return text.String(), nil
+}
+
+// below breaks a text between words; a longer word stays whole, so that it can be
+// copied.
+func below(text string, width int) string {
+	const indent = "    "
+	var lines strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+			lines.WriteString(indent)
+			used = len(indent)
+		case used+1+length > width:
+			lines.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			lines.WriteByte(' ')
+			used++
+		}
+		lines.WriteString(word)
+		used += length
+	}
+	if used > 0 {
+		lines.WriteByte('\n')
+	}
+	return lines.String()
+}
+
+func widest(text string) (most int) {
+	for line := range strings.Lines(text) {
+		most = max(most, utf8.RuneCountInString(strings.TrimRight(line, " \n")))
+	}
+	return most
 }
 
 // message is what an error says, with what to do about it.

@@ -143,7 +143,7 @@ func wantFinding(t testing.TB, findings []doctor.Finding, subject, text string) 
 func report(t testing.TB, findings []doctor.Finding) (text string, healthy bool) {
 	t.Helper()
 	var out bytes.Buffer
-	healthy, err := doctor.Report(&out, findings)
+	healthy, err := doctor.Report(&out, findings, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,8 +416,40 @@ func TestReportIsOneLineForEachFinding(t *testing.T) {
 	if text != want || !healthy {
 		t.Errorf("healthy %v:\n%s\nwant\n%s", healthy, text, want)
 	}
-	if _, err := doctor.Report(brokenWriter{}, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := doctor.Report(brokenWriter{}, nil, 0); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a report nobody reads: %v", err)
+	}
+}
+
+// On a narrow terminal what there is to tell stands below the finding it belongs to.
+func TestNarrowReport(t *testing.T) {
+	t.Parallel()
+	findings := []doctor.Finding{
+		{Subject: "environment", Target: "test"},
+		{Subject: "Hostr relay", Target: "wss://relay.example.org", Took: 12 * time.Millisecond, Err: fault.New(
+			fault.UnexpectedError, "It could not be reached: the name relay.example.org is not known here.").WithHint("Look at the network.")},
+		{Subject: "private keys", Target: "/home/somebody/.hostr-cli", Detail: "file", Took: time.Millisecond},
+	}
+	const narrow = `environment   ok      0 ms   test
+Hostr relay   FAILED  12 ms  wss://relay.example.org
+    It could not be reached: the name relay.example.org is
+    not known here. Look at the network.
+private keys  ok      1 ms   /home/somebody/.hostr-cli
+    file
+
+hostr-daemon cannot do its main work from here: mend what FAILED.
+`
+	var out, wide, whole bytes.Buffer
+	for width, page := range map[int]*bytes.Buffer{60: &out, 1000: &wide, 0: &whole} {
+		if healthy, err := doctor.Report(page, findings, width); healthy || err != nil {
+			t.Errorf("width %d: healthy %t, %v", width, healthy, err)
+		}
+	}
+	if out.String() != narrow {
+		t.Errorf("narrow:\n%s", out.String())
+	}
+	if wide.String() != whole.String() || strings.Count(whole.String(), "\n") != len(findings)+2 {
+		t.Errorf("wide:\n%s", wide.String())
 	}
 }
 

@@ -114,14 +114,17 @@ var periods = map[money.Frequency]string{
 	money.OneTime: "", money.Daily: " a night", money.Weekly: " a week", money.Monthly: " a month", money.Yearly: " a year",
 }
 
-// priceText writes small amounts of bitcoin in sats.
 func priceText(price money.PriceResult) string {
+	return amountText(price.Amount) + periods[price.Frequency]
+}
+
+// amountText writes small amounts of bitcoin in sats.
+func amountText(amount money.AmountResult) string {
 	const mostDigits = 7 // a tenth of a bitcoin and more is written as such
-	text := thousands(shortDecimal(price.Amount.Value)) + " " + shortened(price.Amount.Denomination)
-	if price.Amount.Denomination == "BTC" && price.Amount.Decimals == 8 && len(price.Amount.SmallestUnitValue) <= mostDigits {
-		text = thousands(price.Amount.SmallestUnitValue) + " sats"
+	if amount.Denomination == "BTC" && amount.Decimals == 8 && len(amount.SmallestUnitValue) <= mostDigits {
+		return thousands(amount.SmallestUnitValue) + " sats"
 	}
-	return text + periods[price.Frequency]
+	return thousands(shortDecimal(amount.Value)) + " " + shortened(amount.Denomination)
 }
 
 // thousands parts the digits before the point into groups of three.
@@ -191,11 +194,7 @@ func preview(page *strings.Builder, verdict string, shown market.ListingSummary)
 
 func published(page *strings.Builder, verdict string, shown market.ListingSummary, receipts []relay.Receipt) {
 	preview(page, verdict, shown)
-	for _, receipt := range receipts {
-		if !receipt.BroadcastSuccessful {
-			fmt.Fprintf(page, "\n%s\n", wrap(receipt.RelayURL+" did not take it: "+receipt.Message, ""))
-		}
-	}
+	refusals(page, receipts)
 	if shown.Anchor != nil {
 		fmt.Fprintf(page, "\nTo change it:\n  hostr-daemon call hostr.listings.edit --as %s %s 'patch={\"title\":\"…\"}'\n",
 			shown.PubKey, shellWord("anchor="+oneLine(*shown.Anchor)))

@@ -192,6 +192,9 @@ func outcomes(t *testing.T) map[string]request.Outcome {
 	}
 	maps.Copy(pages, writtenOutcomes(all[0], all[1], all[3]))
 	maps.Copy(pages, stayOutcomes(t, all[0], all[3]))
+	maps.Copy(pages, offerOutcomes(t, all[0], all[3]))
+	maps.Copy(pages, tripOutcomes(all[0], all[3]))
+	maps.Copy(pages, conversationOutcomes(t, all[0]))
 	return pages
 }
 

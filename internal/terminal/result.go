@@ -62,6 +62,9 @@ func Failure(out io.Writer, err *fault.Error) error {
 
 // data prints a result; incomplete tells that what is missing may exist all the same.
 func data(page *strings.Builder, data any, incomplete bool) error {
+	if tradeData(page, data, incomplete) {
+		return nil
+	}
 	switch data := data.(type) {
 	case actions.ListingsResult:
 		listings(page, data, incomplete)
@@ -95,6 +98,39 @@ func data(page *strings.Builder, data any, incomplete bool) error {
 	text, err := indented(data)
 	page.WriteString(text)
 	return err
+}
+
+// tradeData prints a result about a trade or a conversation, and tells whether it is one.
+func tradeData(page *strings.Builder, data any, incomplete bool) bool {
+	switch data := data.(type) {
+	case actions.FirstOfferResult:
+		firstOffer(page, data)
+	case actions.CounterOfferResult:
+		counterOffer(page, data)
+	case actions.MissingResult:
+		impossible(page, data.Message, data.TradeID)
+	case actions.OrderCancelResult:
+		cancelled(page, data)
+	case actions.OrderReviewResult:
+		reviewed(page, data)
+	case actions.UnreviewableResult:
+		impossible(page, data.Message, data.TradeID)
+	case actions.OrderListResult:
+		trades(page, data, incomplete)
+	case actions.OrderLookupResult:
+		lookedUp(page, data)
+	case actions.UpdatesResult:
+		updates(page, data)
+	case actions.ThreadViewResult:
+		viewed(page, data)
+	case actions.ThreadMessageResult:
+		messageSent(page, data)
+	case actions.EscrowInvolveResult:
+		escrowInvolved(page, data)
+	default:
+		return false
+	}
+	return true
 }
 
 // profile prints what a person says of themselves, names and about first.

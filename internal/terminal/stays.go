@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nbd-wtf/go-nostr"
-
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/market"
 )
@@ -66,18 +64,22 @@ func reviewCount(one actions.ListingReviews) string {
 }
 
 func review(page *strings.Builder, shown market.EventJSON) {
-	decoded, err := market.DecodeReview(&nostr.Event{
-		ID: shown.ID, PubKey: shown.PubKey, CreatedAt: shown.CreatedAt, Kind: shown.Kind, Tags: shown.Tags, Content: shown.Content,
-	})
+	decoded, err := market.DecodeReview(wire(shown))
 	if err != nil {
 		return // the action gives none that cannot be read
 	}
-	const most = 5
-	fmt.Fprintf(page, "%s%s%s  %s  by %s\n", listingIndent, strings.Repeat("★", decoded.Stars), strings.Repeat("☆", most-decoded.Stars),
+	fmt.Fprintf(page, "%s%s  %s  by %s\n", listingIndent, stars(decoded.Stars),
 		shown.CreatedAt.Time().UTC().Format(time.DateOnly), shortKey(shown.PubKey))
 	if text := excerpt(decoded.Text); text != "" {
 		fmt.Fprintf(page, "%s\n", wrap(text, listingIndent+"  "))
 	}
+}
+
+// stars draws a rating.
+func stars(rating int) string {
+	const most = 5
+	rating = min(max(rating, 0), most)
+	return strings.Repeat("★", rating) + strings.Repeat("☆", most-rating)
 }
 
 // orderGroups prints the stays that are public, a line each.

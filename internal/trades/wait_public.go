@@ -22,7 +22,8 @@ const (
 // PublicWait says how long to wait for the public orders of a trade.
 type PublicWait struct {
 	// Done ends the wait; nil means that any order does. It is called with the orders as
-	// in PublicOrders and must not call the service.
+	// in PublicOrders, not while strangers alone may have made them, and must not call the
+	// service.
 	Done func(orders []market.Order) bool
 	// Limit is the longest wait. With 0 only what is known counts.
 	Limit time.Duration
@@ -35,8 +36,9 @@ type PublicWait struct {
 // be told, the newest of each author, oldest first (spec 50 §17.2).
 type PublicOrders struct {
 	Orders []market.Order
-	// Complete is true when the relay has said that it sent all it has. Without it, and
-	// without an order, it is not known whether there is one.
+	// Complete is true when the relay has said that it sent all it has, and our keys tell
+	// which of it is ours. Without it, and without an order, it is not known whether there
+	// is one.
 	Complete bool
 }
 
@@ -95,8 +97,8 @@ func (w *publicWaiting) run(ctx context.Context) (PublicOrders, error) {
 	timer := time.NewTimer(w.until.Limit)
 	defer timer.Stop()
 	for {
-		orders, over, changed := w.look()
-		if over || w.until.Limit <= 0 || w.until.Done(orders.Orders) {
+		orders, seen, changed := w.look()
+		if seen.all || w.until.Limit <= 0 || seen.believed && w.until.Done(orders.Orders) {
 			return orders, nil
 		}
 		select {
@@ -147,9 +149,15 @@ func (w *publicWaiting) takeMore(events <-chan *nostr.Event) {
 	}
 }
 
-// look returns the orders as they stand, whether no more is to be expected, and what is
-// closed when that changes.
-func (w *publicWaiting) look() (found PublicOrders, over bool, changed <-chan struct{}) {
+// sight is how far the orders of a look can be relied on.
+type sight struct {
+	// all is true when no more is to be expected, believed when the orders are not those of
+	// strangers alone, as far as that can ever be told.
+	all, believed bool
+}
+
+// look returns the orders as they stand, and what is closed when that changes.
+func (w *publicWaiting) look() (found PublicOrders, seen sight, changed <-chan struct{}) {
 	s := w.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,11 +172,20 @@ func (w *publicWaiting) look() (found PublicOrders, over bool, changed <-chan st
 		}
 	}
 	orders = oncePerID(append(orders, w.found...))
+	facts := s.facts(t, orders)
+	trusted := facts.TrustedAuthors()
 	if followed || slices.ContainsFunc(orders, s.namesUs) {
-		found.Orders = market.OrdersOfTrade(orders, s.trusted(t, orders))
+		found.Orders = market.OrdersOfTrade(orders, trusted)
 	}
-	found.Complete = w.answered || s.feed.isComplete(w.tradeID)
-	return found, w.until.UntilAnswered && w.answered && s.inboxLive && s.feed.settled(), s.changed
+	sells := facts.ListingOwner == s.me
+	keys := sells || s.ring.known()
+	found.Complete = keys && (w.answered || s.feed.isComplete(w.tradeID))
+	seen.all = w.until.UntilAnswered && keys && w.answered && s.inboxLive && s.feed.settled()
+	// In a trade that we have begun, strangers alone never count. In others they do once
+	// all is there that could tell them from the parties.
+	seen.believed = found.Complete && s.inboxLive && (sells || !t.sent) ||
+		slices.ContainsFunc(orders, func(order market.Order) bool { return slices.Contains(trusted, order.Event.PubKey) })
+	return found, seen, s.changed
 }
 
 // namesUs reports whether a key of ours is the author of an order or named in it.

@@ -97,19 +97,8 @@ type letting struct {
 }
 
 func (l *letting) signIn(ctx context.Context, t *talk) {
-	t.quiet = true
 	t.paper.Detail("The request holds the key and is not shown.")
-	frame, ok := t.call(ctx, "completeOAuthNsec", map[string]string{"requestId": "sandbox-sign-in", "nsec": l.host.NSec})
-	t.quiet = false
-	var envelope Envelope
-	if !ok || !t.read(frame, &envelope) {
-		return
-	}
-	var done connected
-	if t.data(envelope, &done) {
-		t.check(done.Authenticated && done.Pubkey == l.host.PublicKey && done.CredentialType == "private_key",
-			"the host is signed in, by the key", fmt.Sprintf("%+v", done))
-	}
+	t.signInByKey(ctx, l.host)
 }
 
 // input is that of the new listing; with a dTag it is to be published.
@@ -266,13 +255,7 @@ func (l *letting) editForeign(ctx context.Context, t *talk) {
 }
 
 func (l *letting) signOut(ctx context.Context, t *talk) {
-	frame, ok := t.call(ctx, "logoutSession", map[string]string{"pubkey": l.host.PublicKey})
-	var envelope Envelope
-	if !ok || !t.read(frame, &envelope) {
-		return
-	}
-	var out struct{ SignedOut bool }
-	t.check(t.data(envelope, &out) && out.SignedOut, "the host is signed out", issues(envelope.Errors))
+	t.signOut(ctx, l.host)
 	t.check(len(l.onRelay(ctx, t)) == 1, "the relay has the listing", "it is gone")
 }
 

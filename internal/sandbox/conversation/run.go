@@ -3,7 +3,8 @@
 // forth, and compares each answer with what the market was seeded with.
 //
 // It knows the protocol from the specification alone and must never import the
-// daemon's packages, or it would check the daemon with itself.
+// daemon's packages, or it would check the daemon with itself. The one exception is
+// derivation, by which it plays another program of the same account.
 package conversation
 
 import (

@@ -22,7 +22,7 @@ type step struct {
 func script(m *sandbox.Market, strangersOnly bool) []step {
 	var accounts []step
 	if !strangersOnly {
-		accounts = slices.Concat(signingIn(m), hosting(m), staying(m))
+		accounts = slices.Concat(signingIn(m), hosting(m), staying(m), trading(m))
 	}
 	return slices.Concat(opening(), searching(m), profiles(m), rights(m), accounts, mistakes(m), troubles(m))
 }

@@ -93,30 +93,68 @@ func (v *visit) notSignedIn(ctx context.Context, t *talk) {
 	}
 }
 
-func (v *visit) signIn(ctx context.Context, t *talk) {
-	var err error
-	if v.phone, err = signerapp.New(signerapp.Options{PrivateKey: v.guest.PrivateKey, Logger: zerolog.Nop()}); err != nil {
+func (v *visit) signIn(ctx context.Context, t *talk) { v.phone = t.signInByPhone(ctx, v.guest) }
+
+// signInByPhone signs a person in with a signer app, nil when that goes wrong. The app
+// goes on until it is closed.
+func (t *talk) signInByPhone(ctx context.Context, person sandbox.Person) *signerapp.App {
+	phone, err := signerapp.New(signerapp.Options{PrivateKey: person.PrivateKey, Logger: zerolog.Nop()})
+	if err != nil {
 		t.bad("the phone cannot be set up: %v", err)
-		return
+		return nil
 	}
-	var shown connected
+	if !t.scan(ctx, phone, person) {
+		phone.Close()
+		return nil
+	}
+	return phone
+}
+
+func (t *talk) scan(ctx context.Context, phone *signerapp.App, person sandbox.Person) bool {
+	var shown, done connected
 	if !t.succeedAs(ctx, bridgeSession, "hostr.session.connect", map[string]any{"wait": false}, &shown) {
-		return
+		return false
 	}
 	t.check(shown.Pending && strings.HasPrefix(shown.NostrConnect, "nostrconnect://") && strings.HasPrefix(shown.QRImage, "data:image/png;base64,"),
 		"a code to scan, as a link and as a picture", fmt.Sprintf("pending is %t", shown.Pending))
 	scanning, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if err := v.phone.Scan(scanning, shown.NostrConnect); err != nil {
+	if err := phone.Scan(scanning, shown.NostrConnect); err != nil {
 		t.bad("the phone could not answer: %v", err)
-		return
+		return false
 	}
-	var done connected
 	if !t.succeedAs(ctx, bridgeSession, "hostr.session.connect", map[string]any{"wait": true}, &done) {
+		return false
+	}
+	right := done.Authenticated && done.Pubkey == person.PublicKey && done.CredentialType == "bunker"
+	t.check(right, fmt.Sprintf("the %s is signed in, by the phone's key", person.Role), fmt.Sprintf("%+v", done))
+	return right
+}
+
+// signInByKey signs a person in with the private key, which is not shown.
+func (t *talk) signInByKey(ctx context.Context, person sandbox.Person) bool {
+	t.quiet = true
+	frame, ok := t.call(ctx, "completeOAuthNsec", map[string]string{"requestId": "sandbox-sign-in", "nsec": person.NSec})
+	t.quiet = false
+	var envelope Envelope
+	var done connected
+	if !ok || !t.read(frame, &envelope) || !t.data(envelope, &done) {
+		return false
+	}
+	right := done.Authenticated && done.Pubkey == person.PublicKey && done.CredentialType == "private_key"
+	t.check(right, fmt.Sprintf("the %s is signed in, by the key", person.Role), fmt.Sprintf("%+v", done))
+	return right
+}
+
+// signOut signs a person out.
+func (t *talk) signOut(ctx context.Context, person sandbox.Person) {
+	frame, ok := t.call(ctx, "logoutSession", map[string]string{"pubkey": person.PublicKey})
+	var envelope Envelope
+	if !ok || !t.read(frame, &envelope) {
 		return
 	}
-	t.check(done.Authenticated && done.Pubkey == v.guest.PublicKey && done.CredentialType == "bunker",
-		"the guest is signed in, by the phone's key", fmt.Sprintf("%+v", done))
+	var out struct{ SignedOut bool }
+	t.check(t.data(envelope, &out) && out.SignedOut, fmt.Sprintf("the %s is signed out", person.Role), issues(envelope.Errors))
 }
 
 func (v *visit) showProfile(ctx context.Context, t *talk) {
@@ -226,14 +264,10 @@ func (v *visit) upload(ctx context.Context, t *talk) {
 }
 
 func (v *visit) signOut(ctx context.Context, t *talk) {
-	defer v.phone.Close()
-	frame, ok := t.call(ctx, "logoutSession", map[string]string{"pubkey": v.guest.PublicKey})
-	var envelope Envelope
-	if !ok || !t.read(frame, &envelope) {
-		return
+	if v.phone != nil {
+		defer v.phone.Close()
 	}
-	var out struct{ SignedOut bool }
-	t.check(t.data(envelope, &out) && out.SignedOut, "the guest is signed out", issues(envelope.Errors))
+	t.signOut(ctx, v.guest)
 	v.notSignedIn(ctx, t)
 }
 

@@ -204,7 +204,6 @@ func compareGroup(got OrderGroup, stay sandbox.Stay) string {
 	if cancelled {
 		stage = "cancel"
 	}
-	instant := func(day time.Time) string { return day.Format("2006-01-02T15:04:05.000Z") }
 	for _, field := range []struct{ name, got, want string }{
 		{"stage", got.Stage, stage},
 		{"cancelled", fmt.Sprint(got.Cancelled), fmt.Sprint(cancelled)},
@@ -220,6 +219,9 @@ func compareGroup(got OrderGroup, stay sandbox.Stay) string {
 	}
 	return ""
 }
+
+// instant writes a time in UTC as results do.
+func instant(at time.Time) string { return at.Format("2006-01-02T15:04:05.000Z") }
 
 // idsOf and seededIDs list events in any order.
 func idsOf(events []Event) string {

@@ -28,6 +28,8 @@ type talk struct {
 	step  string
 	sent  map[string]time.Time // by id as JSON text
 	fatal error                // the daemon is gone or silent; nothing more can be asked
+
+	hiddenRequest, hiddenAnswer string // the last ones that were not shown
 }
 
 // call sends one request with an id of its own and waits for the answer.
@@ -197,16 +199,15 @@ func (t *talk) stop(err error) {
 }
 
 func (t *talk) showRequest(text string) {
-	if t.raw || !t.quiet {
-		t.paper.Request(t.shown(text))
+	if t.quiet && !t.raw {
+		t.hiddenRequest = text
+		return
 	}
+	t.paper.Request(t.shown(text))
 }
 
 // showAnswer shows an answer with notes on it and, if it is cut, its size.
 func (t *talk) showAnswer(text string, notes ...string) {
-	if t.quiet && !t.raw {
-		return
-	}
 	shown := t.shown(text)
 	if shown != text {
 		notes = append([]string{size(len(text))}, notes...)
@@ -214,7 +215,20 @@ func (t *talk) showAnswer(text string, notes ...string) {
 	if len(notes) > 0 {
 		shown += " (" + strings.Join(notes, ", ") + ")"
 	}
+	if t.quiet && !t.raw {
+		t.hiddenAnswer = shown
+		return
+	}
 	t.paper.Answer(shown)
+}
+
+// reveal shows the last request that was not shown, and its answer.
+func (t *talk) reveal() {
+	if t.raw {
+		return
+	}
+	t.paper.Request(t.shown(t.hiddenRequest))
+	t.paper.Answer(t.hiddenAnswer)
 }
 
 func (t *talk) shown(text string) string {

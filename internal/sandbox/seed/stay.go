@@ -63,6 +63,7 @@ func (s Stay) Takes() bool { return s.State != Cancelled }
 // newStays makes the stays of the newest o.Stays listings that are let by the day.
 func newStays(o Options, market *Market) ([]Stay, error) {
 	var stays []Stay
+	blocked := make(map[string]bool) // by trade id
 	let := 0
 	for i, listing := range market.Listings {
 		if let == o.Stays {
@@ -72,7 +73,7 @@ func newStays(o Options, market *Market) ([]Stay, error) {
 			continue
 		}
 		let++
-		those, err := staysAt(o.Seed, market.Guests, listing, i)
+		those, err := staysAt(o.Seed, market.Guests, listing, i, blocked)
 		if err != nil {
 			return nil, fmt.Errorf("stays at listing %d: %w", i, err)
 		}
@@ -100,7 +101,7 @@ func plans() []plan {
 	}
 }
 
-func staysAt(seed int64, guests []Person, listing Listing, number int) ([]Stay, error) {
+func staysAt(seed int64, guests []Person, listing Listing, number int, blocked map[string]bool) ([]Stay, error) {
 	d := dice(seed, "stays", number)
 	said := some(d, opinions, len(opinions))
 	var stays []Stay
@@ -114,7 +115,7 @@ func staysAt(seed int64, guests []Person, listing Listing, number int) ([]Stay, 
 		made := Epoch + nostr.Timestamp(3600*(1+i)+60*number)
 		var err error
 		if plan.state == Blocked {
-			err = stay.block(listing.Host, made)
+			err = stay.block(listing.Host, made, blocked)
 		} else {
 			stay.Guest, stay.TradeID = guests[guest], hex.EncodeToString(id[:])
 			err = stay.book(booking{seed: seed, listing: listing, ownKey: plan.ownKey, made: made})
@@ -130,15 +131,26 @@ func staysAt(seed int64, guests []Person, listing Listing, number int) ([]Stay, 
 	return stays, nil
 }
 
-// block takes the days by an order of the host alone (spec 50 §10.7).
-func (s *Stay) block(host Person, made nostr.Timestamp) error {
-	secret := sha256.Sum256([]byte(iso(s.Start) + iso(s.End) + host.PrivateKey))
-	s.TradeID = hex.EncodeToString(secret[:])
+// block takes the days by an order of the host alone (spec 50 §10.7). The trade id says
+// nothing of the listing, so that a host who blocked the same days of two would have one
+// order for both: the second blocks later days.
+func (s *Stay) block(host Person, made nostr.Timestamp, blocked map[string]bool) error {
+	s.TradeID = s.blockingID(host)
+	for blocked[s.TradeID] {
+		s.Start, s.End = s.Start.AddDate(0, 0, 1), s.End.AddDate(0, 0, 1)
+		s.TradeID = s.blockingID(host)
+	}
+	blocked[s.TradeID] = true
 	order, err := signed(host.PrivateKey, OrderKind, made, nostr.Tags{
 		{"a", s.Anchor}, {"d", s.TradeID}, {"p", host.PublicKey, "", "seller"}, publishedAt(made),
 	}, orderContent{Start: iso(s.Start), End: iso(s.End), Stage: "commit", Quantity: 1}.text())
 	s.Orders = []nostr.Event{order}
 	return err
+}
+
+func (s *Stay) blockingID(host Person) string {
+	secret := sha256.Sum256([]byte(iso(s.Start) + iso(s.End) + host.PrivateKey))
+	return hex.EncodeToString(secret[:])
 }
 
 // opinion is a review to be given.
