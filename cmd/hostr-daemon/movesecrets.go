@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/rs/zerolog"
@@ -47,6 +48,10 @@ func (m *moveSecretsCommand) Run(options *Options) error {
 }
 
 func (m *moveSecretsCommand) move(ctx context.Context, options *Options) (moved secrets.Moved, err error) {
+	if m.From == m.To {
+		return secrets.Moved{}, fault.New(fault.UnexpectedError, "Private keys cannot be moved from %s to %s: that is one place.", m.From, m.To).
+			WithHint("Leave --from out, or name the place where they rest now.")
+	}
 	named, err := environment.Resolve(options.Env)
 	if err != nil {
 		return secrets.Moved{}, err
@@ -56,12 +61,25 @@ func (m *moveSecretsCommand) move(ctx context.Context, options *Options) (moved 
 	if places.StateDir, err = runtime.ResolveStateDir(options.StateDir, os.Getenv); err != nil {
 		return secrets.Moved{}, err
 	}
+	if err := mustExist(places.StateDir); err != nil {
+		return secrets.Moved{}, err
+	}
 	state := runtime.OpenState(ctx, runtime.StateOptions{Dir: options.StateDir, Environment: named.Name, Logger: zerolog.Nop()})
 	defer func() { err = errors.Join(err, state.Close()) }()
 	if _, err := state.Store(ctx); err != nil {
 		return secrets.Moved{}, err
 	}
 	return secrets.Move(ctx, places, secretsPlace(m.From), secretsPlace(m.To))
+}
+
+// mustExist keeps a slip in the name of the state directory from making one, in which
+// there is nothing to move.
+func mustExist(stateDir string) error {
+	if _, err := os.Stat(stateDir); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong with it is told by whoever opens it
+	}
+	return fault.New(fault.UnexpectedError, "No private keys were moved: there is no state directory %s.", stateDir).
+		WithHint("Look at --state-dir and $HOSTR_STATE_DIR for a slip, or make the directory if it is meant to be new.")
 }
 
 // secretsPlace is the kind of a place by the name that people type.

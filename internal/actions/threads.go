@@ -29,9 +29,12 @@ func threadView(ctx context.Context, caller caller, account *sessions.Account, i
 	if err != nil {
 		return answer[ThreadViewResult]{}, err
 	}
-	found := service.Find(threads.Query{
+	found, err := service.Find(ctx, threads.Query{
 		Anchor: input.ThreadAnchor, TradeID: input.TradeID, Conversation: input.Conversation, Pubkeys: input.RecipientPubkeys,
-	})
+	}, seconds(input.TimeoutSeconds))
+	if err != nil {
+		return answer[ThreadViewResult]{}, err
+	}
 	if found == nil {
 		return answer[ThreadViewResult]{data: ThreadViewResult{
 			ThreadViews: []ThreadView{}, Message: "No conversation matches that request.",

@@ -107,6 +107,22 @@ func TestUploadSigned(t *testing.T) {
 	}
 }
 
+// A server that answers with another file has not taken this one.
+func TestServerWithAnotherFile(t *testing.T) {
+	t.Parallel()
+	other := startServer(t, answers(http.StatusOK, `{"url":"https://b.example/1","sha256":"`+strings.Repeat("ab", 32)+`"}`))
+	honest := startServer(t, nil)
+	got, err := newClient(t, other.URL, honest.URL).Upload(testContext(t), hello("", ""), localSigner{accountKey})
+	if err != nil || got.ServerURL != honest.URL || got.SHA256 != helloHash {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = newClient(t, other.URL).Upload(testContext(t), hello("", ""), localSigner{accountKey})
+	failures, _ := fault.From(err).Details.([]blossom.Failure)
+	if !fault.Is(err, fault.ImageUploadFailed) || len(failures) != 1 || !strings.Contains(failures[0].Error, "sha256 of another file") {
+		t.Errorf("%v, %+v", err, failures)
+	}
+}
+
 func TestContentTypeIsLeftOutWhenUnknown(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, nil)

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"mime"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Descriptor is a server's answer to an upload (BUD-02), with what it left out
@@ -44,13 +46,26 @@ func (d Descriptor) MarshalJSON() ([]byte, error) {
 }
 
 var (
-	errNoObject = errors.New("the answer is no JSON object")
-	errNoURL    = errors.New("the answer names no HTTP or HTTPS url")
+	errNoObject  = errors.New("the answer is no JSON object")
+	errNoURL     = errors.New("the answer names no HTTP or HTTPS url")
+	errOtherBlob = errors.New("the answer has the sha256 of another file than the one that was sent")
+)
+
+const (
+	// maxURLBytes bounds a URL that goes into events and results.
+	maxURLBytes = 2 << 10
+	// maxTypeBytes bounds a media type (RFC 6838 §4.2: 127 for each part).
+	maxTypeBytes = 255
 )
 
 // parseDescriptor reads an answer: url is required, everything else may be missing
 // or unusable.
-func parseDescriptor(answer []byte, blob Blob) (Descriptor, error) {
+//
+// An answer to a signed upload that has another sha256 than the blob is refused. What is
+// signed allows the upload of this file only, and servers must not change it (BUD-02);
+// one that did would have its other file, or its mistake, published as the account's
+// image. Unsigned uploads claim nothing, and take what the server says (spec 20 §11.2).
+func parseDescriptor(answer []byte, blob Blob, signed bool) (Descriptor, error) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(answer, &object) != nil || object == nil {
 		return Descriptor{}, errNoObject
@@ -62,19 +77,38 @@ func parseDescriptor(answer []byte, blob Blob) (Descriptor, error) {
 		Type:   text(object["type"]),
 		answer: object,
 	}
-	if parsed, err := url.Parse(descriptor.URL); err != nil || !isHTTP(parsed) {
+	if !isPublishable(descriptor.URL) {
 		return Descriptor{}, errNoURL
 	}
 	if raw, err := hex.DecodeString(descriptor.SHA256); err != nil || len(raw) != 32 {
 		descriptor.SHA256 = blob.hash
 	}
+	if signed && descriptor.SHA256 != blob.hash {
+		return Descriptor{}, errOtherBlob
+	}
 	if descriptor.Size <= 0 {
 		descriptor.Size = int64(len(blob.bytes))
 	}
-	if descriptor.Type == "" {
+	if !isMediaType(descriptor.Type) {
 		descriptor.Type = blob.mime
 	}
 	return descriptor, nil
+}
+
+// isPublishable tells whether a text is a web address on one line and of a length that
+// events can hold.
+func isPublishable(text string) bool {
+	if len(text) > maxURLBytes || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return false
+	}
+	parsed, err := url.Parse(text)
+	return err == nil && isHTTP(parsed)
+}
+
+func isMediaType(text string) bool {
+	_, _, err := mime.ParseMediaType(text)
+	return err == nil && len(text) <= maxTypeBytes && strings.Contains(text, "/") &&
+		!strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // text returns a JSON string without white space around it, or "".

@@ -21,9 +21,13 @@ func TestDescriptorRules(t *testing.T) {
 		`{"url":" https://b.example/1 ","size":"13"}`:                                                           {SHA256: helloHash, Size: 13, Type: "image/png"},
 		`{"url":"https://b.example/1","size":1.4e1}`:                                                            {SHA256: helloHash, Size: 14, Type: "image/png"},
 		`{"url":"https://b.example/1","size":1.5}`:                                                              {SHA256: helloHash, Size: 11, Type: "image/png"},
+		`{"url":"https://b.example/1","type":"image/svg+xml; charset=utf-8"}`:                                   {SHA256: helloHash, Size: 11, Type: "image/svg+xml; charset=utf-8"},
+		`{"url":"https://b.example/1","type":"picture"}`:                                                        {SHA256: helloHash, Size: 11, Type: "image/png"},
+		`{"url":"https://b.example/1","type":"image/x\r\ny"}`:                                                   {SHA256: helloHash, Size: 11, Type: "image/png"},
+		`{"url":"https://b.example/1","type":"image/` + strings.Repeat("x", 300) + `"}`:                         {SHA256: helloHash, Size: 11, Type: "image/png"},
 		`{"url":"https://b.example/1","size":1e300}`:                                                            {SHA256: helloHash, Size: 11, Type: "image/png"},
 	} {
-		got, err := blossom.ParseDescriptor([]byte(answer), hello("image/png", ""))
+		got, err := blossom.ParseDescriptor([]byte(answer), hello("image/png", ""), false)
 		if err != nil {
 			t.Errorf("%s: %v", answer, err)
 			continue
@@ -34,10 +38,29 @@ func TestDescriptorRules(t *testing.T) {
 	for answer, problem := range map[string]string{
 		``: "no JSON object", `[]`: "no JSON object", `null`: "no JSON object", `"x"`: "no JSON object", `{"url"`: "no JSON object",
 		`{}`: "no HTTP", `{"url":null}`: "no HTTP", `{"url":5}`: "no HTTP", `{"url":"/relative"}`: "no HTTP",
+		`{"url":"https://b.example/a b"}`: "no HTTP", `{"url":"https://b.example/a\nb"}`: "no HTTP", `{"url":"https://b.example/a\u2028b"}`: "no HTTP",
+		`{"url":"https://b.example/a\u0085b"}`: "no HTTP", `{"url":"https://b.example/` + strings.Repeat("x", 2048) + `"}`: "no HTTP",
 		`{"url":"javascript:alert(1)"}`: "no HTTP", `{"url":"https://"}`: "no HTTP", `{"URL":"https://b.example/1"}`: "no HTTP",
 	} {
-		if _, err := blossom.ParseDescriptor([]byte(answer), hello("", "")); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, err := blossom.ParseDescriptor([]byte(answer), hello("", ""), false); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: got %v, want %q", answer, err, problem)
+		}
+	}
+}
+
+// What an account has signed for is one file.
+func TestDescriptorOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	for hash, refused := range map[string]bool{
+		helloHash: false, strings.ToUpper(helloHash): false, "": false, "zz": false, strings.Repeat("ab", 32): true,
+	} {
+		answer := []byte(`{"url":"https://b.example/1","sha256":"` + hash + `"}`)
+		got, err := blossom.ParseDescriptor(answer, hello("", ""), true)
+		if (err != nil) != refused || !refused && got.SHA256 != helloHash {
+			t.Errorf("%q: %+v, %v", hash, got, err)
+		}
+		if _, err := blossom.ParseDescriptor(answer, hello("", ""), false); err != nil {
+			t.Errorf("%q, unsigned: %v", hash, err)
 		}
 	}
 }
@@ -50,7 +73,7 @@ func FuzzDescriptor(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		got, err := blossom.ParseDescriptor(answer, hello("image/png", ""))
+		got, err := blossom.ParseDescriptor(answer, hello("image/png", ""), false)
 		if err != nil {
 			return
 		}
@@ -64,7 +87,7 @@ func FuzzDescriptor(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := blossom.ParseDescriptor(text, hello("", ""))
+		again, err := blossom.ParseDescriptor(text, hello("", ""), false)
 		if err != nil || again.URL != got.URL || again.SHA256 != got.SHA256 || again.Size != got.Size {
 			t.Fatalf("%s reads back as %+v, %v", text, again, err)
 		}

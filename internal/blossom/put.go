@@ -32,7 +32,7 @@ func (c *Client) put(ctx context.Context, server server, blob Blob, authorizatio
 	if refused != nil {
 		return Descriptor{}, refused
 	}
-	descriptor, err := parseDescriptor(answer, blob)
+	descriptor, err := parseDescriptor(answer, blob, authorization != "")
 	if err != nil {
 		return Descriptor{}, &refusal{err: err.Error()}
 	}

@@ -46,6 +46,7 @@ func showable(configured string) string {
 // 301, 302 and 303 a client asks with GET, and what that finds is no upload.
 func keepMethod(request *http.Request, via []*http.Request) error {
 	const maxRedirects = 5
+	request.Header.Del("Referer") // one server's URL is not the next one's business
 	switch {
 	case request.Method != via[0].Method:
 		return http.ErrUseLastResponse

@@ -74,7 +74,7 @@ func New(config Config) (*Client, error) {
 	}
 	return &Client{
 		base: strings.TrimRight(config.APIURL, "/"), host: parsed.Host,
-		http: &http.Client{Transport: transport}, transport: transport,
+		http: &http.Client{Transport: transport, CheckRedirect: withoutReferer}, transport: transport,
 		log: config.Logger, timeout: requestTimeout,
 	}, nil
 }
@@ -157,6 +157,17 @@ func (c *Client) send(ctx context.Context, path string) (status int, body []byte
 		return response.StatusCode, nil, fmt.Errorf("the answer is larger than %d bytes", maxAnswerBytes)
 	}
 	return response.StatusCode, body, nil
+}
+
+// withoutReferer follows as many redirects as net/http would. The URL they come from
+// may hold a key, which is not the next host's business.
+func withoutReferer(request *http.Request, via []*http.Request) error {
+	const maxRedirects = 10
+	request.Header.Del("Referer")
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return nil
 }
 
 // errorText reads {"error":"text"} and makes it fit to be shown; "" for anything else.

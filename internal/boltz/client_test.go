@@ -378,3 +378,33 @@ func receive[T any](t testing.TB, from <-chan T) T {
 		return none
 	}
 }
+
+// A redirect leads on, but does not tell the next host the URL it comes from.
+func TestRedirectsTellNoKey(t *testing.T) {
+	t.Parallel()
+	body := contracts(t)
+	var told atomic.Pointer[string]
+	next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		referer := request.Header.Get("Referer")
+		told.Store(&referer)
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(next.Close)
+	p := startProvider(t)
+	p.misbehave(func(w http.ResponseWriter, request *http.Request) {
+		http.Redirect(w, request, next.URL+"/elsewhere", http.StatusTemporaryRedirect)
+	})
+	chains, err := newTestClient(t, p.url).Chains(t.Context())
+	if err != nil || len(chains) != len(wantChains) {
+		t.Fatalf("%d chains, %v", len(chains), err)
+	}
+	if referer := told.Load(); referer == nil || *referer != "" {
+		t.Error("the next host was told where the redirect comes from")
+	}
+	p.misbehave(func(w http.ResponseWriter, request *http.Request) {
+		http.Redirect(w, request, request.URL.Path, http.StatusTemporaryRedirect)
+	})
+	if _, err := newTestClient(t, p.url).Chains(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 10 redirects") {
+		t.Errorf("a loop: %v", err)
+	}
+}

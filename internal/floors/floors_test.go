@@ -23,6 +23,7 @@ var floorOf = map[string]int{
 	"internal/location":   1,
 	"internal/derivation": 2,
 	"internal/flight":     1,
+	"internal/turns":      1,
 	"internal/mediatype":  1,
 	"internal/nip44guard": 1,
 

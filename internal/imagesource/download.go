@@ -1,7 +1,6 @@
 package imagesource
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -153,7 +152,7 @@ func (r *Reader) get(ctx context.Context, target *url.URL, allow func(int) error
 	case response.ContentLength > MaxBytes:
 		return nil, "", errTooLarge
 	}
-	content, err = readUpToLimit(response.Body, allow)
+	content, err = readUpToLimit(response.Body, response.ContentLength, allow)
 	return content, response.Header.Get("Content-Type"), err
 }
 
@@ -162,25 +161,63 @@ type refusedByCaller struct{ error }
 
 func (r refusedByCaller) Unwrap() error { return r.error }
 
-// readUpToLimit reads everything, or a little more than MaxBytes and then fails.
-func readUpToLimit(from io.Reader, allow func(int) error) ([]byte, error) {
-	const step = 256 << 10
-	var content bytes.Buffer
+const (
+	// firstRoom is the room that is made before a source has shown that it sends
+	// anything, nextRoom that from which on it is doubled.
+	firstRoom = 32 << 10
+	nextRoom  = 1 << 20
+)
+
+// readUpToLimit reads everything, or one byte more than MaxBytes and then fails. length
+// is how much there will be, -1 where nobody says. What is allowed at any time is the
+// room that was made, copies included; in the end it is the capacity of the content.
+func readUpToLimit(from io.Reader, length int64, allow func(int) error) ([]byte, error) {
+	var content []byte
 	for {
-		if err := allow(step); err != nil {
-			return nil, refusedByCaller{err}
+		if len(content) == cap(content) {
+			var err error
+			if content, err = withMoreRoom(content, length, allow); err != nil {
+				return nil, err
+			}
 		}
-		n, err := io.CopyN(&content, from, step)
-		if content.Len() > MaxBytes {
+		n, err := from.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		switch {
+		case len(content) > MaxBytes:
 			return nil, errTooLarge
-		}
-		if errors.Is(err, io.EOF) {
-			return content.Bytes(), allow(int(n) - step)
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return content, nil
+		case err != nil:
 			return nil, err
 		}
 	}
+}
+
+// withMoreRoom copies the content to where there is more room: at last, as soon as there
+// is reason to believe it, exactly as much as was announced and one byte, which the end
+// of the source is found with.
+func withMoreRoom(content []byte, length int64, allow func(int) error) ([]byte, error) {
+	room := firstRoom
+	switch {
+	case len(content) == firstRoom:
+		room = nextRoom
+	case len(content) > firstRoom:
+		room = 2 * len(content)
+	}
+	if announced := int(min(length, MaxBytes)) + 1; announced > len(content) && (announced < room || len(content) >= nextRoom) {
+		room = announced
+	}
+	room = min(room, MaxBytes+1)
+	if err := allow(room); err != nil {
+		return nil, refusedByCaller{err}
+	}
+	roomier := append(make([]byte, 0, room), content...)
+	if copied := cap(content); copied > 0 {
+		if err := allow(-copied); err != nil {
+			return nil, refusedByCaller{err}
+		}
+	}
+	return roomier, nil
 }
 
 // downloadFailure says what became of a download that ended with err.

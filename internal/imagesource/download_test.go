@@ -352,8 +352,50 @@ func TestAllowance(t *testing.T) {
 		}
 		held := 0
 		image, err := reader.Read(patient(t), source, func(bytes int) error { held += bytes; return nil })
-		if err != nil || held < len(image.Content) || held > len(image.Content)+2 {
-			t.Errorf("%s: %d bytes held for %d, %v", name, held, len(image.Content), err)
+		if err != nil || held != cap(image.Content) {
+			t.Errorf("%s: %d bytes held for a capacity of %d, %v", name, held, cap(image.Content), err)
+		}
+	}
+}
+
+// An announced length is what is taken of the memory, but not before the server has
+// shown that it sends something; without one the room doubles. Copies count.
+func TestRoomForAnImage(t *testing.T) {
+	t.Parallel()
+	const size = 5 << 20
+	content := png + strings.Repeat("x", size-len(png))
+	server := serve(t, func(w http.ResponseWriter, request *http.Request) {
+		sent := content
+		if request.URL.Path != "/chunked" {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+		}
+		if request.URL.Path == "/cut-off" {
+			sent = content[:1000]
+		}
+		_, _ = io.WriteString(w, sent)
+	})
+	reader := publicReader(t, imagesource.Config{})
+	for path, most := range map[string]int{"/announced": size + 1 + 1<<20, "/chunked": 8<<20 + 4<<20, "/cut-off": 32 << 10} {
+		source, err := reader.Resolve(imagesource.Reference{URL: server.URL + path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, peak := 0, 0
+		image, err := reader.Read(patient(t), source, func(bytes int) error {
+			held += bytes
+			peak = max(peak, held)
+			return nil
+		})
+		if peak > most {
+			t.Errorf("%s: %d bytes were held at once, want at most %d", path, peak, most)
+		}
+		switch {
+		case path == "/cut-off":
+			wantFailure(t, err, fault.ImageDownloadFailed, "url")
+		case err != nil || len(image.Content) != size || held != cap(image.Content):
+			t.Errorf("%s: %d bytes held for %d, %v", path, held, len(image.Content), err)
+		case path == "/announced" && held != size+1:
+			t.Errorf("%s: %d bytes held", path, held)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func readFile(source Source, allow func(int) error) ([]byte, error) {
 		return nil, unreadable(source, err)
 	}
 	defer file.Close()
-	content, err := readUpToLimit(file, allow)
+	content, err := readUpToLimit(file, found.Size(), allow)
 	var refused refusedByCaller
 	switch {
 	case errors.As(err, &refused):

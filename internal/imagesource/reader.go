@@ -85,14 +85,16 @@ func (r *Reader) Close() { r.http.CloseIdleConnections() }
 
 // Image is an image that was read.
 type Image struct {
+	// Content has the capacity that allow was asked for.
 	Content []byte
 	// MIME is the media type, image/…: the declared one, else the recognised one.
 	MIME string
 }
 
 // Read reads a source that Resolve returned. allow is asked before each further number
-// of bytes is kept in memory, and an error of it ends the reading; a negative number
-// gives unused ones back. It must be safe for concurrent use where Read is.
+// of bytes is taken of the memory, copies included, and an error of it ends the reading;
+// a negative number gives some back. After a failure nothing more is given back. It must
+// be safe for concurrent use where Read is.
 //
 // Errors are image_download_failed, image_too_large and, for a URL that turns out to
 // lead into a private network, invalid_image_url (path url or path);

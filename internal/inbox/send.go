@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -113,7 +114,7 @@ func (s *Service) Send(ctx context.Context, draft market.MessageDraft) (Sent, er
 
 // prepare makes the copies of a message, all at the same time.
 func (s *Service) prepare(ctx context.Context, draft market.MessageDraft) (*message, error) {
-	event := draft.Event(s.me, s.timestamp())
+	event := draft.Event(s.me, s.nextTimestamp(draft))
 	if read, err := market.DecodeEmbeddedEvent(market.EncodeEmbeddedEvent(event)); err != nil || read.GetID() != event.ID {
 		return nil, fault.New(fault.UnexpectedError, "The message was not sent: it holds text that is not UTF-8, which nobody could read.")
 	}
@@ -145,6 +146,25 @@ func (s *Service) prepare(ctx context.Context, draft market.MessageDraft) (*mess
 		}
 	}
 	return prepared, nil
+}
+
+// nextTimestamp is the time of a message that comes after all others of its thread, also
+// for clients that read it again later: within one second they show any order.
+func (s *Service) nextTimestamp(draft market.MessageDraft) nostr.Timestamp {
+	anchor := market.NewThread(s.me, draft.Recipients, draft.Conversation).Anchor
+	now := s.timestamp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	times := []nostr.Timestamp{s.newest[anchor]}
+	if thread := s.threads.ByAnchor(anchor); thread != nil {
+		for _, rumor := range thread.Events() {
+			times = append(times, rumor.Event.CreatedAt)
+		}
+	}
+	at := market.FollowingCreatedAt(now, times...)
+	maps.DeleteFunc(s.newest, func(_ string, at nostr.Timestamp) bool { return at < now })
+	s.newest[anchor] = at
+	return at
 }
 
 // recipientsOf returns the recipients sorted, each once, without the author.

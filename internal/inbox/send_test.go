@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -291,4 +292,57 @@ func TestSendOverBrokenRelay(t *testing.T) {
 	at.Relay.Heal()
 	run.send("again", "", other.public)
 	eventually(t, "the second message has come", func() bool { return slices.Contains(there.seen.texts(), "again") })
+}
+
+// Within one second clients show any order, so each message of a thread is later than all
+// before it; nobody can drag them into the future.
+func TestMessagesFollowEachOther(t *testing.T) {
+	t.Parallel()
+	me, other := newPerson(t, commonRelay), newLocal(t, randomKey(t))
+	now := time.Now().Add(-time.Hour).Truncate(time.Second)
+	me.now = func() time.Time { return now }
+	at := nostr.Timestamp(now.Unix())
+	run := me.start()
+	receive := func(text string, createdAt nostr.Timestamp) {
+		t.Helper()
+		count := run.seen.count()
+		rumor := textDraft(text, "", me.public).Event(other.PublicKey(), createdAt)
+		wrap, err := giftwrap.Wrap(patient(t), other, rumor, me.public, at, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		me.deliver(*wrap)
+		eventually(t, text+" has come", func() bool { return run.seen.count() > count })
+	}
+	for _, step := range []struct {
+		received nostr.Timestamp // 0 for nothing
+		want     nostr.Timestamp
+	}{{0, at}, {0, at + 1}, {at + 30, at + 31}, {at + 3000, at + 32}, {at - 5, at + 33}} {
+		if step.received != 0 {
+			receive("of "+step.received.Time().String(), step.received)
+		}
+		if got := run.send("mine", "", other.PublicKey()).Rumor.Event.CreatedAt; got != step.want {
+			t.Errorf("after %d: %d, want %d", step.received-at, got-at, step.want-at)
+		}
+	}
+	if got := run.send("mine", "another", other.PublicKey()).Rumor.Event.CreatedAt; got != at {
+		t.Errorf("in another thread: %d", got-at)
+	}
+	var sending sync.WaitGroup
+	times := make([]nostr.Timestamp, 3)
+	for i := range times {
+		sending.Go(func() {
+			sent, err := run.Send(patient(t), textDraft("at once", "third", other.PublicKey()))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			times[i] = sent.Rumor.Event.CreatedAt
+		})
+	}
+	sending.Wait()
+	slices.Sort(times)
+	if diff := cmp.Diff([]nostr.Timestamp{at, at + 1, at + 2}, times); diff != "" {
+		t.Errorf("side by side: %s", diff)
+	}
 }

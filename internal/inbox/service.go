@@ -104,7 +104,9 @@ type Service struct {
 	// wraps are those that came or were known, and need no second look.
 	wraps map[wrapID]struct{}
 	// own are wraps that this process has made and the relay has not shown yet.
-	own     map[wrapID]*ownWrap
+	own map[wrapID]*ownWrap
+	// newest are the times given to messages under way, by thread.
+	newest  map[string]nostr.Timestamp
 	started bool
 	closed  bool
 	tasks   sync.WaitGroup
@@ -129,7 +131,7 @@ func New(config Config) *Service {
 		relays: config.Relays, account: patientAccount{config.Account}, me: me, notAuthorized: config.NotAuthorized,
 		now: config.Now, random: config.Random, log: config.Logger, cache: newCache(config, me),
 		historyLimit: defaultHistoryLimit, resumed: make(chan struct{}, 1), live: make(chan struct{}),
-		threads: market.NewThreads(me, config.Controls), wraps: map[wrapID]struct{}{}, own: map[wrapID]*ownWrap{},
+		threads: market.NewThreads(me, config.Controls), wraps: map[wrapID]struct{}{}, own: map[wrapID]*ownWrap{}, newest: map[string]nostr.Timestamp{},
 	}
 	slots := runtime.GOMAXPROCS(0)
 	if s.account.IsRemote() {

@@ -16,11 +16,7 @@ type GivenAnchor struct {
 // IsZero reports whether no anchor was given.
 func (a GivenAnchor) IsZero() bool { return a.Given == "" }
 
-const (
-	anchorHint = "kind:pubkey:identifier or naddr1…"
-	// anchorNoun names what is missing from an empty list of anchors.
-	anchorNoun = "listing anchor"
-)
+const anchorHint = "kind:pubkey:identifier or naddr1…"
 
 // Anchor reads an anchor; absent is the zero value.
 func (p Property) Anchor() GivenAnchor {
@@ -37,11 +33,11 @@ func (p Property) Anchor() GivenAnchor {
 }
 
 // Anchors reads a list of anchors as TextList reads texts.
-func (p Property) Anchors() []GivenAnchor { return p.decode(p.textItems(anchorNoun)) }
+func (p Property) Anchors() []GivenAnchor { return p.decode(p.textItems(anchorTexts)) }
 
 // AnchorTexts reads a list of anchors without decoding them, for an action that
 // takes other text too (spec 30 §9).
-func (p Property) AnchorTexts() []string { return texts(p.textItems(anchorNoun)) }
+func (p Property) AnchorTexts() []string { return texts(p.textItems(anchorTexts)) }
 
 // DecodeAnchors decodes what AnchorTexts has read under that name. The error is
 // the one that Anchors would have given.

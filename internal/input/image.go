@@ -23,8 +23,13 @@ type Image struct {
 	MIME string
 }
 
+// mostImages bounds the images of one listing, each of which is fetched: a listing with
+// more would be larger than relays take.
+const mostImages = 300
+
 // Images reads a list of images, or one of them. An item that is no object is a
-// URL. Null items are dropped; none left is images_required.
+// URL. Null items are dropped; none left is images_required, more than 300 are
+// invalid_input.
 func (p Property) Images() []Image {
 	var images []Image
 	any := false
@@ -34,6 +39,10 @@ func (p Property) Images() []Image {
 				continue
 			}
 			any = true
+			if len(images) == mostImages {
+				p.fail(ReasonRange, "the best pictures only", "must not hold more than %d images", mostImages)
+				return nil
+			}
 			if image, ok := p.item(index, value).image(); ok {
 				images = append(images, image)
 			}

@@ -9,6 +9,8 @@ import (
 // ListingPatch is what hostr.listings.edit changes (spec 30 §9.2, 40 §6.1). A
 // field left at its zero value keeps what the listing has.
 type ListingPatch struct {
+	// Path is the property that held the patch, empty where the input itself was it.
+	Path string
 	// Title and Description are kept as written, blank included.
 	Title       *string
 	Description *string
@@ -80,6 +82,7 @@ var listingPatchKeys = []string{
 
 func readListingPatch(r *Reader) ListingPatch {
 	patch := ListingPatch{
+		Path:               r.path,
 		Title:              r.Property("title").verbatim(),
 		Description:        r.Property("description").verbatim(),
 		Type:               r.Property("type").notBlank().as(fault.InvalidListingType).Lower().Word(listingTypes()...),

@@ -2,6 +2,7 @@ package input
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,8 @@ func TestImages(t *testing.T) {
 		{`{"images":[" "]}`, nil, "invalid_image images[0] missing"},
 		{`{"images":[["x"]]}`, nil, "invalid_image images[0] type"},
 		{`{"images":[{"url":{"href":"x"}}]}`, nil, "invalid_input images[0].url type"},
+		{`{"images":["x"` + strings.Repeat(`,"x"`, 299) + `]}`, slices.Repeat([]Image{{URL: "x"}}, 300), ""},
+		{`{"images":["x"` + strings.Repeat(`,"x"`, 300) + `]}`, nil, "invalid_input images range"},
 	} {
 		r := NewReader([]byte(test.raw))
 		got := r.Property("images", "image").Required().Images()

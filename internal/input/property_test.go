@@ -1,6 +1,7 @@
 package input
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,7 +120,6 @@ func TestBool(t *testing.T) {
 func TestTextList(t *testing.T) {
 	t.Parallel()
 	const anchor = "30402:79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798:"
-	const naddr = "naddr1qvzqqqrkcgpzq7d7vel0nh9m4326qc54e6rskpczn07dktww9rv4nu5ptvt0s9ucqq9kwctjv3jkuttjdahk6v0uw5y"
 	for _, test := range []struct {
 		value   string
 		want    []string
@@ -140,17 +140,79 @@ func TestTextList(t *testing.T) {
 		{`{}`, nil, "invalid_input p type"},
 		{`["a",["b"]]`, []string{"a"}, "invalid_input p[1] type"},
 		{`[{"a":1},"b"]`, []string{"b"}, "invalid_input p[0] type"},
+		{`"` + anchor + `a, b"`, []string{anchor + "a", "b"}, ""}, // no list of anchors
+	} {
+		r, p := property(test.value)
+		got := p.TextList()
+		if diff := cmp.Diff(test.want, got); diff != "" || problemOf(r.Err()) != test.problem {
+			t.Errorf("%s gave %q, %q", test.value, got, problemOf(r.Err()))
+		}
+	}
+}
+
+// The identifier of an anchor may hold commas.
+func TestAnchorTextsAtCommas(t *testing.T) {
+	t.Parallel()
+	const anchor = "30402:79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798:"
+	const naddr = "naddr1qvzqqqrkcgpzq7d7vel0nh9m4326qc54e6rskpczn07dktww9rv4nu5ptvt0s9ucqq9kwctjv3jkuttjdahk6v0uw5y"
+	for _, test := range []struct {
+		value   string
+		want    []string
+		problem string
+	}{
+		{`"My garden room"`, []string{"My garden room"}, ""},
+		{`"a room, with a view"`, []string{"a room", "with a view"}, ""},
+		{`" , ,"`, nil, ""},
 		{`"` + anchor + `a, b"`, []string{anchor + "a, b"}, ""},
 		{`"` + anchor + `a,,b,"`, []string{anchor + "a,,b"}, ""},
 		{`"` + anchor + `a,` + anchor + `b"`, []string{anchor + "a", anchor + "b"}, ""},
 		{`"` + anchor + `a,b , ` + anchor + `c,` + naddr + `"`, []string{anchor + "a,b", anchor + "c", naddr}, ""},
 		{`"` + naddr + `,x"`, []string{naddr, "x"}, ""},
 		{`"x,` + anchor + `a"`, []string{"x", anchor + "a"}, ""},
+		{`", ` + anchor + `a, ,` + naddr + ` , b,c,"`, []string{anchor + "a", naddr, "b", "c"}, ""},
 	} {
 		r, p := property(test.value)
-		got := p.TextList()
+		got := p.AnchorTexts()
 		if diff := cmp.Diff(test.want, got); diff != "" || problemOf(r.Err()) != test.problem {
 			t.Errorf("%s gave %q, %q", test.value, got, problemOf(r.Err()))
+		}
+	}
+}
+
+// A list that no caller means costs no more than telling so. The texts are as long as
+// a frame lets them be: with work for every pair of pieces they would take hours.
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	const anchor = "30402:79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798:"
+	listOf := func(item string, count int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", count), ",") + "]"
+	}
+	commas := func(item string, count int) string { return `"` + strings.Repeat(item+",", count) + `"` }
+	for name, test := range map[string]struct{ value, texts, anchors, pubkeys string }{
+		"an anchor and commas": {`"` + anchor + strings.Repeat(",x", 500_000) + `"`, "p range", "p[0] range", "p range"},
+		"commas":               {commas("x", 500_000), "p range", "p range", "p range"},
+		"only commas":          {commas("", 500_000), "", "", ""},
+		"a list":               {listOf(`"x"`, 500_000), "p range", "p range", "p range"},
+		"a list of lists":      {listOf(`[]`, 500_000), "p[0] type", "p[0] type", "p[0] type"},
+		"a list of nothing":    {listOf(`null`, 500_000), "", "", ""},
+		"as many as may be":    {listOf(`"`+pubkeyA+`"`, 200), "", "", ""},
+		"one more":             {listOf(`"`+pubkeyA+`"`, 201), "", "p range", "p range"},
+		"long":                 {`["` + strings.Repeat("x", maxItemBytes+1) + `"]`, "p[0] range", "p[0] range", "p[0] range"},
+		"not too long":         {`["` + strings.Repeat("x", maxItemBytes) + `"]`, "", "", "p[0] format"},
+	} {
+		for _, reading := range []struct {
+			want string
+			read func(Property)
+		}{
+			{test.texts, func(p Property) { p.TextList() }},
+			{test.anchors, func(p Property) { p.AnchorTexts() }},
+			{test.pubkeys, func(p Property) { p.Pubkeys() }},
+		} {
+			r, p := property(test.value)
+			reading.read(p)
+			if got := strings.TrimPrefix(problemOf(r.Err()), "invalid_input "); got != reading.want {
+				t.Errorf("%s: %q, want %q", name, got, reading.want)
+			}
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (p Property) Pubkey() string {
 // Pubkeys reads a list of public keys as TextList reads texts.
 func (p Property) Pubkeys() []string {
 	var pubkeys []string
-	for _, item := range p.textItems("public key") {
+	for _, item := range p.textItems(pubkeyTexts) {
 		if pubkey := p.at(item.index).pubkeyOf(item.text); pubkey != "" {
 			pubkeys = append(pubkeys, pubkey)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +20,20 @@ func TestReaderTakesOnlyObjects(t *testing.T) {
 		if limit := r.Property("limit").IntOr(10); limit != 10 || r.Err() != nil {
 			t.Errorf("%s gave %d, %v", raw, limit, r.Err())
 		}
+	}
+}
+
+// An image of a hundred megabytes stays where it came in.
+func TestTextIsNotCopied(t *testing.T) {
+	t.Parallel()
+	raw := json.RawMessage(`{"images":[{"base64":" ` + strings.Repeat("A", 1000) + ` "}]}`)
+	r := NewReader(raw)
+	images := r.Property("images").Images()
+	if r.Err() != nil || len(images) != 1 {
+		t.Fatalf("%d images, %v", len(images), r.Err())
+	}
+	if first := &raw[strings.IndexByte(string(raw), 'A')]; unsafe.StringData(images[0].Base64) != first {
+		t.Error("the text was copied")
 	}
 }
 
@@ -91,9 +106,9 @@ func TestOneProblemIsToldOnce(t *testing.T) {
 
 func TestProblemsAreBounded(t *testing.T) {
 	t.Parallel()
-	list := strings.TrimSuffix(strings.Repeat(`"x",`, 10_000), ",")
-	r := NewReader(json.RawMessage(`{"anchors":[` + list + `]}`))
-	r.Property("anchors").Anchors()
+	list := strings.TrimSuffix(strings.Repeat(`[],`, 10_000), ",")
+	r := NewReader(json.RawMessage(`{"images":[` + list + `]}`))
+	r.Property("images").Images()
 	if count := len(failure(t, r).Details.(Details).Problems); count != maxProblems {
 		t.Errorf("%d problems are told", count)
 	}

@@ -3,7 +3,10 @@ package listings
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/input"
@@ -22,12 +25,12 @@ type EditRequest struct {
 // Edit publishes a new version of a listing to the Hostr relay, or previews it (spec
 // 40 §6). It starts from the newest version the relay has.
 //
-// Errors are not_found, not_author, those of market.Listing.Edit, all before anything
-// is uploaded, then those of Create. A look-up that was cut off without the listing
-// is a retryable unexpected_error.
+// Errors are not_found, not_author, those of market.Listing.CheckEdit, all before
+// anything is uploaded, then those of Create; their paths begin where the patch stood.
+// A look-up that was cut off without the listing is a retryable unexpected_error.
 func (e *Editor) Edit(ctx context.Context, request EditRequest) (Written, error) {
 	if !request.DryRun {
-		end, err := e.turns.take(ctx, request.Anchor.Identifier)
+		end, err := e.turns.Take(ctx, request.Anchor.Identifier)
 		if err != nil {
 			return Written{}, err
 		}
@@ -37,28 +40,43 @@ func (e *Editor) Edit(ctx context.Context, request EditRequest) (Written, error)
 	if err != nil {
 		return Written{}, err
 	}
-	patch, err := patchOf(request.Patch)
-	if err != nil {
-		return Written{}, err
-	}
-	if _, err := current.Edit(patch); err != nil {
-		return Written{}, err
-	}
-	if err := e.seedReady(ctx, request.DryRun); err != nil {
-		return Written{}, err
-	}
-	planned, err := e.materialize(ctx, request.Patch, &patch)
-	if err != nil {
-		return Written{}, err
-	}
-	event, err := current.Edit(patch)
+	event, planned, err := e.draft(ctx, current, request)
 	switch {
 	case err != nil:
-		return Written{}, err
+		return Written{}, inPatch(request.Patch, err)
 	case request.DryRun:
 		return preview(readable(event), planned)
 	}
 	return e.publish(ctx, readable(event))
+}
+
+// draft returns the listing with the patch applied, all images uploaded.
+func (e *Editor) draft(ctx context.Context, current market.Listing, request EditRequest) (*nostr.Event, []market.PlannedUpload, error) {
+	patch, err := patchOf(request.Patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := current.CheckEdit(patch); err != nil {
+		return nil, nil, err
+	}
+	if err := e.seedReady(ctx, request.DryRun); err != nil {
+		return nil, nil, err
+	}
+	planned, err := e.materialize(ctx, request.Patch, &patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	event, err := current.Edit(patch)
+	return event, planned, err
+}
+
+// inPatch says where in the input a failure stands that is about a field of the patch.
+func inPatch(patch input.ListingPatch, err error) error {
+	var coded *fault.Error
+	if patch.Path == "" || !errors.As(err, &coded) || coded.Path == "" {
+		return err
+	}
+	return coded.At(patch.Path + "." + coded.Path)
 }
 
 // current returns the version to start from.

@@ -14,6 +14,7 @@ import (
 	"hostr-daemon/internal/input"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/turns"
 )
 
 const (
@@ -53,7 +54,7 @@ type Addresses interface {
 // come one after another. It runs nothing of its own and is safe for concurrent use.
 type Editor struct {
 	config EditorConfig
-	turns  turns
+	turns  turns.Keyed
 
 	mu sync.Mutex
 	// newest holds when the newest version of a listing, by d tag, was made, as far as

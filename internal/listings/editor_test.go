@@ -252,6 +252,51 @@ func TestVersionsGetNewer(t *testing.T) {
 	}
 }
 
+// What a dTag names already may be newer than this clock: a relay says OK to an older
+// version as well, but does not keep it.
+func TestCreateOverANewerVersion(t *testing.T) {
+	t.Parallel()
+	key := nostr.GeneratePrivateKey()
+	desk := newDesk(t, start(t, sandbox.Options{}), key)
+	ahead := nostr.Now() + 600
+	if err := desk.market.Relay.Insert(patient(t), signed(t, key, ahead, "garden-room", "Of another device")); err != nil {
+		t.Fatal(err)
+	}
+	written := desk.create(t, gardenRoom())
+	if got := written.Listing.Event.CreatedAt; got != ahead+1 {
+		t.Errorf("it is of %d, want %d", got, ahead+1)
+	}
+	if stored := desk.stored(t); len(stored) != 1 || stored[0].ID != written.Listing.Event.ID {
+		t.Errorf("the relay holds %v", stored)
+	}
+	asked := desk.market.Relay.Counters().REQs
+	request := gardenRoom()
+	request.DTag = ""
+	desk.create(t, request)
+	if counted := desk.market.Relay.Counters().REQs; counted != asked {
+		t.Errorf("an identifier of our own was looked up: %d queries", counted-asked)
+	}
+}
+
+// A relay that does not answer in full may hold a newer version.
+func TestCreateWithoutALookUp(t *testing.T) {
+	t.Parallel()
+	desk := newDesk(t, start(t, sandbox.Options{}), nostr.GeneratePrivateKey())
+	desk.market.Relay.Break(sandbox.Faults{Closed: "blocked: come back later"})
+	_, err := desk.editor.Create(patient(t), gardenRoom())
+	if coded := fault.From(err); coded == nil || coded.Code != fault.UnexpectedError || !coded.Retryable || !strings.Contains(coded.Message, "come back later") {
+		t.Errorf("got %+v", coded)
+	}
+	if sent := desk.market.Relay.Counters().EVENTs; sent != 0 {
+		t.Errorf("%d events were sent", sent)
+	}
+	if _, err := desk.editor.Create(patient(t), dry(gardenRoom())); err != nil {
+		t.Errorf("a preview looks nothing up: %v", err)
+	}
+	desk.market.Relay.Heal()
+	desk.create(t, gardenRoom())
+}
+
 func TestCreatesAtOnceAreAllPublished(t *testing.T) {
 	t.Parallel()
 	const count = 16
@@ -408,6 +453,43 @@ func TestEditRefusals(t *testing.T) {
 	}
 	if stored := desk.stored(t); len(stored) != 1 || stored[0].Tags.FindWithValue("title", "Garden room") == nil {
 		t.Errorf("the relay holds %v", stored)
+	}
+}
+
+// Paths are those of the input: the patch may stand in it, or be it.
+func TestPathsOfEditFailures(t *testing.T) {
+	t.Parallel()
+	desk := newDesk(t, commonMarket, nostr.GeneratePrivateKey())
+	desk.create(t, gardenRoom())
+	flags := map[string]bool{}
+	for i := range 13 {
+		flags[fmt.Sprint("flag", i)] = true
+	}
+	many, err := json.Marshal(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fields, path := range map[string]string{
+		`{"images":["bad"]}`:                                  "images[0]",
+		`{"specifications":` + string(many) + `}`:             "specifications",
+		`{"specs":{"` + strings.Repeat("x", 500) + `":true}}`: "specifications",
+		`{"prices":[{"value":"1","currency":"USD"}],"securityDeposit":{"value":"1","currency":"BTC"}}`: "",
+	} {
+		nested, flat := path, path
+		if path != "" {
+			nested = "patch." + path
+		}
+		for want, raw := range map[string]string{"nested " + nested: `{"patch":` + fields + `}`, "flat " + flat: fields} {
+			reader := input.NewReader(json.RawMessage(raw))
+			patch := reader.ListingPatch("patch")
+			if err := reader.Err(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := desk.editor.Edit(patient(t), listings.EditRequest{Anchor: desk.anchorOf("garden-room"), Patch: patch, DryRun: true})
+			if coded := fault.From(err); coded == nil || coded.Path != want[strings.IndexByte(want, ' ')+1:] {
+				t.Errorf("%.80s: %v at %+v, want %s", raw, err, coded, want)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package listings
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,15 +14,20 @@ import (
 const anchorsAtOnce = 8
 
 // perAnchor does the work once for each different key, several at a time, and returns
-// the outcomes in the order of keys. The first failure ends it.
+// the outcomes in the order of keys. The first failure ends it, and so does ctx.
 func perAnchor[K comparable, R any](ctx context.Context, keys []K, work func(ctx context.Context, key K) (R, error)) ([]R, error) {
-	first := make([]int, len(keys))
+	first := make(map[K]int, len(keys))
 	outcomes := make([]R, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(anchorsAtOnce)
 	for i, key := range keys {
-		if first[i] = slices.Index(keys, key); first[i] < i {
+		if _, again := first[key]; again {
 			continue
+		}
+		first[key] = i
+		if ended := context.Cause(ctx); ended != nil {
+			group.Go(func() error { return ended })
+			break
 		}
 		group.Go(func() (err error) {
 			outcomes[i], err = contained(ctx, key, work)
@@ -33,8 +37,8 @@ func perAnchor[K comparable, R any](ctx context.Context, keys []K, work func(ctx
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for i := range outcomes {
-		outcomes[i] = outcomes[first[i]]
+	for i, key := range keys {
+		outcomes[i] = outcomes[first[key]]
 	}
 	return outcomes, nil
 }

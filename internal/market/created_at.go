@@ -10,3 +10,20 @@ func NextCreatedAt(previous, now nostr.Timestamp) nostr.Timestamp {
 	}
 	return previous + 1
 }
+
+// maxLead is how far ahead of the clock, in seconds, something of our own may be dated
+// to come after what it answers.
+const maxLead = 60
+
+// FollowingCreatedAt returns the time of an order or a message that comes after others,
+// of which it is given the times: now, but later than each of them. What is dated further
+// ahead than a minute does not count, so that nobody can drag us into the future.
+func FollowingCreatedAt(now nostr.Timestamp, others ...nostr.Timestamp) nostr.Timestamp {
+	following := now
+	for _, other := range others {
+		if other < now+maxLead {
+			following = max(following, other+1)
+		}
+	}
+	return following
+}

@@ -50,7 +50,7 @@ func (e ExpectedAmount) Failure() OverrideFailure {
 // Cost returns what a stay costs; see money.Cost for its rules. Dates may be nil.
 // A listing without prices is an error.
 func (f ListingFields) Cost(start, end *time.Time, quantity int64) (money.Amount, error) {
-	return money.Cost(f.Prices, timeOrZero(start), timeOrZero(end), quantity)
+	return money.Cost(f.Prices, start, end, quantity)
 }
 
 // ExpectedAmount returns what must be paid for the order at this listing. Values
@@ -80,11 +80,4 @@ func compareUnits(a, b money.Amount) int {
 	a.Denomination, a.Decimals = b.Denomination, b.Decimals
 	order, _ := a.Cmp(b) // cannot fail: they are alike now
 	return order
-}
-
-func timeOrZero(instant *time.Time) time.Time {
-	if instant == nil {
-		return time.Time{}
-	}
-	return *instant
 }

@@ -90,11 +90,24 @@ func ChooseGroup(groups []VerifiedGroup, trusted []string) (VerifiedGroup, bool)
 	}), true
 }
 
-// ListsTrip reports whether a trade may be listed as a trip: a participant of the
-// group is a key we control, or we have sent an order of that trade. Anybody can
-// send us an order with any trade id (spec 50 §17.1).
-func (g OrderGroup) ListsTrip(controls func(pubkey string) bool, sentOrder bool) bool {
-	return sentOrder || slices.ContainsFunc(g.ParticipantPubkeys(), controls)
+// ListsTrip reports whether a trade may be listed as a trip: we have sent an order of
+// it, or our trade key takes part, or we have signed one of its orders; and one of the
+// orders is by somebody who takes part for certain.
+//
+// Spec 50 §17.1 also has our identity do as a participant. But anybody can commit to
+// a listing of his own, name us as its guest and write to us about it, so that only
+// does for an escrow, whom others have to name. Nor do orders of strangers alone make
+// a trip of a negotiation, cancelled ones above all.
+func (g OrderGroup) ListsTrip(facts TradeFacts) bool {
+	if facts.IsEscrow {
+		return facts.Sent || g.names(facts.Controlled)
+	}
+	tradeKeys := slices.DeleteFunc(slices.Clone(facts.Controlled), func(pubkey string) bool { return pubkey == facts.Ours })
+	return g.hasAuthor(facts.TrustedAuthors()) && (facts.Sent || g.names(tradeKeys) || g.hasAuthor([]string{facts.Ours}))
+}
+
+func (g OrderGroup) names(pubkeys []string) bool {
+	return slices.ContainsFunc(g.ParticipantPubkeys(), func(pubkey string) bool { return slices.Contains(pubkeys, pubkey) })
 }
 
 func (g OrderGroup) hasAuthor(pubkeys []string) bool {

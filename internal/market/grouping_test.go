@@ -275,9 +275,34 @@ func TestOrdersOfTrade(t *testing.T) {
 
 func TestListsTrip(t *testing.T) {
 	t.Parallel()
-	group := groupOf(t, orderTerms{author: trader, stage: market.StageCommit, tags: allParties()}.order(t))
-	controls := func(ours string) func(string) bool { return func(pubkey string) bool { return pubkey == ours } }
-	if !group.ListsTrip(controls(trader), false) || !group.ListsTrip(controls(guest), true) || group.ListsTrip(controls(guest), false) {
-		t.Error("a trip is a trade with a key of ours, or of which we have sent an order")
+	booked := orderTerms{author: trader, stage: market.StageCommit, tags: allParties()}.order(t)
+	hosted := orderTerms{author: host, stage: market.StageCommit, tags: allParties()}.order(t)
+	naming := nostr.Tags{{"p", host, "", "seller"}, {"p", guest, "", "buyer"}}
+	claimed := orderTerms{author: host, stage: market.StageCommit, tags: naming}.order(t)
+	strange := orderTerms{author: stranger, stage: market.StageCancel, tags: append(allParties(), naming...)}.order(t)
+	signed := orderTerms{author: guest, stage: market.StageCommit, tags: naming}.order(t)
+	withSeed := market.TradeFacts{Ours: guest, Controlled: []string{guest, trader}, ListingOwner: host}
+	withoutSeed := market.TradeFacts{Ours: guest, Controlled: []string{guest}, ListingOwner: host}
+	withSent, asEscrow := withSeed, market.TradeFacts{Ours: escrow, Controlled: []string{escrow}, IsEscrow: true}
+	withSent.Sent = true
+	for name, test := range map[string]struct {
+		facts market.TradeFacts
+		order market.Order
+		want  bool
+	}{
+		"we have committed":                    {withSeed, booked, true},
+		"the host has, and names our key":      {withSeed, hosted, true},
+		"he may for all that is known":         {withoutSeed, hosted, false},
+		"he names our identity":                {withSeed, claimed, false},
+		"and we have sent an order":            {withSent, claimed, true},
+		"a stranger names all keys":            {withSeed, strange, false},
+		"even of a trade that we have begun":   {withSent, strange, false},
+		"we have signed as ourselves":          {withoutSeed, signed, true},
+		"an escrow is named by others":         {asEscrow, booked, true},
+		"but has nothing to do with the other": {asEscrow, claimed, false},
+	} {
+		if got := groupOf(t, test.order).ListsTrip(test.facts); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

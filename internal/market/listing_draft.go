@@ -41,13 +41,9 @@ func NewListingFields() ListingFields {
 // NewDTag returns an identifier made from the time (spec 40 §3).
 func NewDTag(now time.Time) string { return strconv.FormatInt(now.UnixMicro(), 36) }
 
-// Event returns the unsigned event with its id. Fields that a new listing must
-// have are checked: missing_title, missing_description, images_required,
-// price_required, mixed_currencies, invalid_cancellation_policy,
-// invalid_listing_type, invalid_duration, and invalid_input for more flags than
-// can be combined.
+// Event returns the unsigned event with its id. Its errors are those of Check.
 func (d ListingDraft) Event() (*nostr.Event, error) {
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return nil, err
 	}
 	d.PublishedAt = &d.CreatedAt
@@ -59,7 +55,12 @@ func (d ListingDraft) Event() (*nostr.Event, error) {
 	return unsignedEvent(d.PubKey, d.CreatedAt, tags, d.Description), nil
 }
 
-func (d ListingDraft) check() error {
+// Check tells what keeps the draft from becoming an event, and costs far less than
+// making one: missing_title, missing_description, images_required, price_required,
+// mixed_currencies, invalid_cancellation_policy, invalid_listing_type,
+// invalid_duration, and invalid_input for names of properties that are too long and
+// for more flags than can be combined.
+func (d ListingDraft) Check() error {
 	switch {
 	case strings.TrimSpace(d.Title) == "":
 		return fault.New(fault.MissingTitle, "the listing has no title").At("title")
@@ -79,7 +80,14 @@ func (d ListingDraft) check() error {
 	if _, err := ParseListingType(string(d.Type)); err != nil {
 		return err
 	}
-	return checkDuration(d.MinDuration)
+	if err := checkDuration(d.MinDuration); err != nil {
+		return err
+	}
+	if err := d.Specifications.checkNames(); err != nil {
+		return err
+	}
+	_, err := combinable(d.Specifications.tags())
+	return err
 }
 
 // amounts returns prices, deposit and minimum in the order of an input.
@@ -99,7 +107,7 @@ func (f ListingFields) amounts() []money.Amount {
 // tags returns the tags 2 to 24 of spec 40 §1.1, in that order.
 func (f ListingFields) tags() (nostr.Tags, error) {
 	specs := f.Specifications.tags()
-	combinations, err := combine(specs)
+	features, err := combinable(specs)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +142,7 @@ func (f ListingFields) tags() (nostr.Tags, error) {
 		f.maxDisputePeriodTags(),
 		specs,
 		promote(sources),
-		combinations,
+		combine(features),
 	), nil
 }
 

@@ -59,15 +59,30 @@ func TestDraftChecks(t *testing.T) {
 				d.Specifications.Set(letter, market.Flag())
 			}
 		}, "invalid_input specifications"},
+		"a long name": {func(d *market.ListingDraft) { d.Specifications.Set(strings.Repeat("x", 129), market.Count(2)) }, "invalid_input specifications"},
+		"long names":  {func(d *market.ListingDraft) { d.Specifications = longFlags(12, 128) }, "invalid_input specifications"},
+		"giant names": {func(d *market.ListingDraft) { d.Specifications = longFlags(12, 5_000) }, "invalid_input specifications"},
 	} {
 		draft := vectors.draft(t)
 		test.spoil(&draft)
 		event, err := draft.Event()
+		if checked := draft.Check(); checked == nil || checked.Error() != err.Error() {
+			t.Errorf("%s: the check says %v, want %v", name, checked, err)
+		}
 		coded := fault.From(err)
 		if coded == nil || string(coded.Code)+" "+coded.Path != test.want {
 			t.Errorf("%s: %v, %v, want %s", name, event, err, test.want)
 		}
 	}
+}
+
+// longFlags are so many flags with names of so many bytes.
+func longFlags(count, bytes int) market.Specifications {
+	var specifications market.Specifications
+	for i := range count {
+		specifications.Set(strings.Repeat(string(rune('a'+i)), bytes), market.Flag())
+	}
+	return specifications
 }
 
 func TestTwelveFeaturesAreCombined(t *testing.T) {

@@ -81,11 +81,21 @@ func rebuiltTagNames() map[string]bool {
 	return names
 }
 
+// CheckEdit tells what keeps Edit from making an event, and costs far less:
+// images_required, price_required, invalid_cancellation_policy, mixed_currencies
+// within the patch, invalid_listing_type, invalid_duration, and invalid_input for new
+// names of properties that are too long and for more flags than can be combined.
+func (l Listing) CheckEdit(patch ListingPatch) error {
+	if err := patch.check(); err != nil {
+		return err
+	}
+	_, err := combinable(patch.applyTo(l.ListingFields).Specifications.tags())
+	return err
+}
+
 // Edit returns the unsigned event of the listing with the patch applied
-// (spec 40 §6.2). It carries the old created_at, which publishing raises.
-// Failures are images_required, price_required, invalid_cancellation_policy,
-// mixed_currencies within the patch, invalid_listing_type, invalid_duration, and
-// invalid_input for more flags than can be combined.
+// (spec 40 §6.2). It carries the old created_at, which publishing raises. Its errors
+// are those of CheckEdit.
 func (l Listing) Edit(patch ListingPatch) (*nostr.Event, error) {
 	if err := patch.check(); err != nil {
 		return nil, err
@@ -138,8 +148,12 @@ func (p ListingPatch) check() error {
 		}
 	}
 	if p.MinDuration != nil {
-		_, err := money.ParseDuration(*p.MinDuration)
-		return err
+		if _, err := money.ParseDuration(*p.MinDuration); err != nil {
+			return err
+		}
+	}
+	if p.Specifications != nil {
+		return p.Specifications.checkNames()
 	}
 	return nil
 }

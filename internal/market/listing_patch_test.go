@@ -179,8 +179,12 @@ func TestEditChecks(t *testing.T) {
 		"invalid_cancellation_policy cancellationPolicy[1]": {CancellationPolicy: &[]money.CancellationRule{
 			{SecondsAfterOrder: pointer[int64](0)}, {SecondsAfterOrder: pointer[int64](-1)},
 		}},
+		"invalid_input specifications": {Specifications: pointer(longFlags(1, 129))},
 	} {
 		_, err := listing.Edit(patch)
+		if checked := listing.CheckEdit(patch); checked == nil || checked.Error() != err.Error() {
+			t.Errorf("the check says %v, want %v", checked, err)
+		}
 		if coded := fault.From(err); coded == nil || string(coded.Code)+" "+coded.Path != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -189,6 +193,38 @@ func TestEditChecks(t *testing.T) {
 		t.Errorf("a currency unlike that of the unchanged prices is refused: %v", err)
 	}
 }
+
+// A listing of another client may have names that are too long to combine. It can be
+// edited once it has others; a long name alone does no harm.
+func TestEditOfLongNames(t *testing.T) {
+	t.Parallel()
+	foreign := func(count int) market.Listing {
+		event := &nostr.Event{Kind: market.KindListing, PubKey: strings.Repeat("a", 64), CreatedAt: 1700000000}
+		for i := range count {
+			event.Tags = append(event.Tags, nostr.Tag{"spec", strings.Repeat(string(rune('a'+i)), 5_000)})
+		}
+		listing, err := market.DecodeListing(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listing
+	}
+	title := market.ListingPatch{Title: pointer("New")}
+	for _, err := range []error{foreign(12).CheckEdit(title), second(foreign(12).Edit(title))} {
+		if coded := fault.From(err); coded == nil || coded.Code != fault.InvalidInput || coded.Path != "specifications" {
+			t.Errorf("%v", err)
+		}
+	}
+	if edited := edit(t, foreign(1), title); edited.Title != "New" || len(edited.Specifications.Entries()) != 1 {
+		t.Errorf("%+v", edited.ListingFields)
+	}
+	title.Specifications = &market.Specifications{}
+	if edited := edit(t, foreign(12), title); edited.Title != "New" || len(edited.Specifications.Entries()) != 0 {
+		t.Errorf("%+v", edited.ListingFields)
+	}
+}
+
+func second(_ *nostr.Event, err error) error { return err }
 
 func edit(t *testing.T, listing market.Listing, patch market.ListingPatch) market.Listing {
 	t.Helper()

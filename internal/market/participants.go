@@ -93,6 +93,15 @@ func (p GroupParticipants) WithoutEscrow() []string {
 	})
 }
 
+// People returns Resolved once it is proved who is behind the buyer's trade key, else
+// nil: then somebody among them may be a key that nobody reads.
+func (p GroupParticipants) People() []string {
+	if p.identities[p.RawPubkey(RoleBuyer)] == "" {
+		return nil
+	}
+	return p.Resolved
+}
+
 // ThreadID returns the id of the thread between buyer and seller.
 func (p GroupParticipants) ThreadID() string {
 	return ThreadAnchor(p.WithoutEscrow(), p.group.TradeID())

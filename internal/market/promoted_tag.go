@@ -1,9 +1,9 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/nbd-wtf/go-nostr"
 
@@ -37,9 +37,17 @@ var promotions = []promotion{
 // combinationLetter holds every combination of two or more features.
 const combinationLetter = "S"
 
-// maxCombinedFeatures bounds the flags of a listing: n of them make 2^n - n - 1
-// tags, and relays refuse events long before 12.
-const maxCombinedFeatures = 12
+const (
+	// maxCombinedFeatures bounds the flags of a listing: n of them make 2^n - n - 1
+	// tags, and relays refuse events long before 12.
+	maxCombinedFeatures = 12
+	// maxCombinedBytes bounds the values of those tags together. The twelve longest
+	// names that Hostr knows stay below it.
+	maxCombinedBytes = 1 << 20
+	// maxSpecificationName bounds a name that is written anew, in bytes; the longest
+	// that Hostr knows has 36.
+	maxSpecificationName = 128
+)
 
 // promote returns the one-letter tags of the source tags, which are in the order
 // type, active, autoAccept, negotiable, rentOrBuy, spec….
@@ -55,9 +63,9 @@ func promote(sources nostr.Tags) nostr.Tags {
 	return promoted
 }
 
-// combine returns the S tags of the flags among the spec tags. More than 12
-// flags are invalid_input.
-func combine(specs nostr.Tags) (nostr.Tags, error) {
+// combinable returns the names of the flags among the spec tags, sorted. More of them
+// than can be combined, or longer ones, are invalid_input.
+func combinable(specs nostr.Tags) ([]string, error) {
 	var names []string
 	for _, spec := range specs {
 		if len(spec) == 2 {
@@ -66,15 +74,32 @@ func combine(specs nostr.Tags) (nostr.Tags, error) {
 	}
 	names = sortedNames(names)
 	if len(names) > maxCombinedFeatures {
-		return nil, fault.New(fault.InvalidInput, "%d features are too many for one listing: at most %d can be searched for",
-			len(names), maxCombinedFeatures).
-			At("specifications").
-			WithHint("keep the features that guests search for").
-			WithDetails(inputReason{Reason: "range"})
+		return nil, badSpecifications("keep the features that guests search for",
+			"%d features are too many for one listing: at most %d can be searched for", len(names), maxCombinedFeatures)
 	}
+	size := 0
+	for _, name := range names {
+		size += len(name) + len("+")
+	}
+	// Each name is in half of all combinations.
+	if len(names) >= 2 && size<<(len(names)-1) > maxCombinedBytes {
+		return nil, badSpecifications("use the short names that guests search for, such as kitchen or pool",
+			"the names of the features are too long to be searched for together")
+	}
+	return names, nil
+}
+
+func badSpecifications(hint, format string, args ...any) *fault.Error {
+	return fault.New(fault.InvalidInput, format, args...).
+		At("specifications").WithHint(hint).WithDetails(inputReason{Reason: "range"})
+}
+
+// combine returns the S tags of names that combinable returned.
+func combine(names []string) nostr.Tags {
 	var combinations []string
+	members := make([]string, 0, len(names))
 	for set := range 1 << len(names) {
-		var members []string
+		members = members[:0]
 		for i, name := range names {
 			if set&(1<<i) != 0 {
 				members = append(members, name)
@@ -89,7 +114,7 @@ func combine(specs nostr.Tags) (nostr.Tags, error) {
 	for _, combination := range combinations {
 		tags = append(tags, nostr.Tag{combinationLetter, combination})
 	}
-	return tags, nil
+	return tags
 }
 
 // joinFeatures returns the value of an S tag for names as sortedNames gives them.
@@ -107,8 +132,23 @@ func sortedNames(names []string) []string {
 	return slices.Compact(kept)
 }
 
-// compareCodeUnits orders by UTF-16 code unit, as the other clients do; byte
-// order differs for characters beyond the first plane.
+// compareCodeUnits orders by UTF-16 code unit, as the other clients do. Bytes are in
+// the same order, but for characters beyond the first plane: these come before the last
+// ones of the first.
 func compareCodeUnits(a, b string) int {
-	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return cmp.Compare(codeUnitRank(a[i]), codeUnitRank(b[i]))
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// codeUnitRank puts the first bytes of U+E000 to U+FFFF behind those of what UTF-16
+// writes as a pair of surrogates.
+func codeUnitRank(first byte) int {
+	if first == 0xee || first == 0xef {
+		return int(first) + 0x100
+	}
+	return int(first)
 }

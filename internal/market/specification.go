@@ -137,6 +137,18 @@ func (s *Specifications) remove(name string) {
 	}
 }
 
+// checkNames refuses names that nobody can mean; those that a listing has already are
+// not checked.
+func (s Specifications) checkNames() error {
+	for i, entry := range s.entries {
+		if len(entry.Name) > maxSpecificationName {
+			return badSpecifications("use short names, such as kitchen or pool",
+				"the name of property %d is longer than %d bytes", i+1, maxSpecificationName)
+		}
+	}
+	return nil
+}
+
 // readTag reads a spec tag, or amenity, its legacy name.
 func (s *Specifications) readTag(tag nostr.Tag) {
 	switch n, isInteger := parseInteger(elementAt(tag, 2)); {

@@ -113,7 +113,11 @@ func (t *Threads) ByAnchor(anchor string) *Thread {
 // others who take part, or by several of these; nil when there is none. "" and nil say
 // nothing. The thread need not hold all recipients (spec 60 §9.3, Q13): whoever sends
 // to them looks up exactly theirs.
-func (t *Threads) Resolve(anchor, tag string, recipients []string) *Thread {
+//
+// Where the tag is a trade, what its parties have comes before what strangers write
+// under its id, which is public after a commit. The parties are those of its public
+// orders, nil while they are not known.
+func (t *Threads) Resolve(anchor, tag string, recipients, parties []string) *Thread {
 	if thread := t.ByAnchor(anchor); thread != nil {
 		return thread
 	}
@@ -127,6 +131,9 @@ func (t *Threads) Resolve(anchor, tag string, recipients []string) *Thread {
 		return nil
 	}
 	tagged := t.tagged(tag)
+	if accepted := filter(tagged, t.ofTrade(tag, parties).holds); len(accepted) > 0 {
+		tagged = accepted
+	}
 	if len(tagged) == 1 || len(recipients) == 0 {
 		return mostRecent(tagged)
 	}
@@ -140,17 +147,13 @@ func (t *Threads) Resolve(anchor, tag string, recipients []string) *Thread {
 	return mostRecent(including)
 }
 
-// OfTrade returns the thread of a trade: of those with its id as tag the last created
-// that holds an order of it which counts, else the last created; nil when there is
-// none (spec 50 §18).
+// OfTrade returns the thread of a trade as long as its parties are not known, see
+// TradeThread; else the last created with its id as tag; nil when there is none.
 func (t *Threads) OfTrade(tradeID string) *Thread {
-	tagged := t.tagged(tradeID)
-	for _, thread := range slices.Backward(tagged) {
-		isOfTrade := func(request OrderRequest) bool { return request.Order.TradeID == tradeID }
-		if slices.ContainsFunc(thread.orderRequests, isOfTrade) {
-			return thread
-		}
+	if thread := t.TradeThread(tradeID, nil).Thread; thread != nil {
+		return thread
 	}
+	tagged := t.tagged(tradeID)
 	if len(tagged) == 0 {
 		return nil
 	}

@@ -283,12 +283,12 @@ func TestResolve(t *testing.T) {
 		"unknown tag":                    {"", "unknown", []string{messageHost}, "none"},
 		"nothing":                        {"", " ", nil, "none"},
 	} {
-		if got := names[threads.Resolve(test.anchor, test.tag, test.recipients)]; got != test.want {
+		if got := names[threads.Resolve(test.anchor, test.tag, test.recipients, nil)]; got != test.want {
 			t.Errorf("%s: got %q, want %s", name, got, test.want)
 		}
 	}
 	threads.Add(threeParty(20).rumor(t))
-	if got := threads.Resolve("", messageTrade, nil); got != threads.All()[1] {
+	if got := threads.Resolve("", messageTrade, nil, nil); got != threads.All()[1] {
 		t.Error("of two threads of equal activity the later created one is meant")
 	}
 }

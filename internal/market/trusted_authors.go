@@ -31,6 +31,10 @@ type TradeFacts struct {
 	// Ours is our identity, Controlled are all keys of ours in this trade.
 	Ours       string
 	Controlled []string
+	// Sent is true when we have sent an order of the trade.
+	Sent bool
+	// IsEscrow tells that we are an escrow by trade.
+	IsEscrow bool
 	// Children are the order children of our two-party threads of this trade id.
 	Children []OrderChild
 }

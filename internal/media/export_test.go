@@ -10,5 +10,12 @@ func (s *Service) SetMemory(perListing, total int64) {
 	s.memory.perListing, s.memory.total = perListing, total
 }
 
+// SetLarge sets how many bytes are much, and what frees them.
+func (s *Service) SetLarge(bytes int64, free func()) { s.memory.large, s.memory.free = bytes, free }
+
 // MemoryInUse is how many bytes of images are under way.
-func (s *Service) MemoryInUse() int64 { return s.memory.used.Load() }
+func (s *Service) MemoryInUse() int64 {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	return s.memory.used
+}

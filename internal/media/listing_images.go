@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"hostr-daemon/internal/imagesource"
 	"hostr-daemon/internal/input"
 	"hostr-daemon/internal/market"
+	"hostr-daemon/internal/mediatype"
 )
 
 // readsAtOnce is how many images of one listing are read at a time.
@@ -57,7 +59,7 @@ func (l *ListingImages) Materialize(ctx context.Context, images []input.Image) (
 	if err != nil {
 		return market.ImageSet{}, nil, err
 	}
-	return l.upload(ctx, images, sources, read)
+	return l.upload(ctx, images, sources, read, allowance)
 }
 
 func (s *Service) resolve(images []input.Image) ([]imagesource.Source, error) {
@@ -167,7 +169,9 @@ func (r *readings) done(index int, image imagesource.Image, err error) {
 	}
 }
 
-func (l *ListingImages) upload(ctx context.Context, images []input.Image, sources []imagesource.Source, read []imagesource.Image) (market.ImageSet, []market.PlannedUpload, error) {
+// upload lets go of each image once it is uploaded: the next one may have to wait for a
+// person who signs.
+func (l *ListingImages) upload(ctx context.Context, images []input.Image, sources []imagesource.Source, read []imagesource.Image, allowance *allowance) (market.ImageSet, []market.PlannedUpload, error) {
 	var set market.ImageSet
 	uploads := []market.PlannedUpload{}
 	stored := map[string]blossom.Descriptor{} // by hash of what was read
@@ -183,9 +187,11 @@ func (l *ListingImages) upload(ctx context.Context, images []input.Image, source
 		}
 		set.URLs = append(set.URLs, descriptor.URL)
 		set.Metadata = append(set.Metadata, market.ImageMetadata{
-			URL: descriptor.URL, MIME: descriptor.Type, SHA256: descriptor.SHA256, Size: &descriptor.Size, Alt: images[i].Alt,
+			URL: descriptor.URL, MIME: cmp.Or(mediatype.Image(descriptor.Type), blob.MIME()), SHA256: descriptor.SHA256, Size: &descriptor.Size, Alt: images[i].Alt,
 		})
 		uploads = append(uploads, plannedUpload(sources[i], blob))
+		read[i] = imagesource.Image{}
+		allowance.hold(-cap(image.Content))
 	}
 	return set, uploads, nil
 }

@@ -315,26 +315,107 @@ func TestImagesThatAreTooMuch(t *testing.T) {
 	server := openServer(t)
 	service := imageService(t, imagesource.Config{}, server.URL())
 	images := []input.Image{{Base64: inBase64(pngPicture(1))}, {Base64: inBase64(pngPicture(2))}, {Base64: inBase64(pngPicture(3))}}
-	for _, test := range []struct {
-		perListing, total int64
-		code              fault.Code
-		retryable         bool
-	}{
-		{40, 1000, fault.ImageTooLarge, false},
-		{1000, 40, fault.Busy, true},
-	} {
-		service.SetMemory(test.perListing, test.total)
-		_, _, err := service.ListingImages(account(t)).Materialize(patient(t), images)
-		if failure := fault.From(err); err == nil || failure.Code != test.code || failure.Path != "images" || failure.Retryable != test.retryable {
-			t.Errorf("%+v", failure)
-		}
-		if used := service.MemoryInUse(); used != 0 || puts(server) != 0 {
-			t.Errorf("%d bytes are still counted, %d uploads", used, puts(server))
-		}
+	service.SetMemory(40, 1000)
+	_, _, err := service.ListingImages(account(t)).Materialize(patient(t), images)
+	if failure := fault.From(err); err == nil || failure.Code != fault.ImageTooLarge || failure.Path != "images" || failure.Retryable {
+		t.Errorf("%+v", failure)
+	}
+	if used := service.MemoryInUse(); used != 0 || puts(server) != 0 {
+		t.Errorf("%d bytes are still counted, %d uploads", used, puts(server))
 	}
 	service.SetMemory(1000, 1000)
 	if _, _, err := service.ListingImages(account(t)).Materialize(patient(t), images); err != nil {
 		t.Error(err)
+	}
+}
+
+// The oldest call always has room; those that come meanwhile may have to come again.
+func TestImagesOfManyCalls(t *testing.T) {
+	t.Parallel()
+	server := openServer(t)
+	service := imageService(t, imagesource.Config{}, server.URL())
+	service.SetMemory(60, 100)
+	images := []input.Image{{Base64: inBase64(pngPicture(1))}, {Base64: inBase64(pngPicture(2))}, {Base64: inBase64(pngPicture(3))}}
+	atSigner, approved, outcome := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	waiting := signerFunc(func(ctx context.Context, event *nostr.Event) error {
+		close(atSigner)
+		<-approved
+		return account(t).SignEvent(ctx, event)
+	})
+	go func() {
+		_, _, err := service.ListingImages(waiting).Materialize(patient(t), images[:1])
+		outcome <- err
+	}()
+	<-atSigner
+	_, _, err := service.ListingImages(account(t)).Materialize(patient(t), images)
+	if failure := fault.From(err); err == nil || failure.Code != fault.Busy || failure.Path != "images" || !failure.Retryable {
+		t.Errorf("%+v", failure)
+	}
+	if _, _, err := service.ListingImages(account(t)).Materialize(patient(t), images[1:]); err != nil {
+		t.Errorf("what there is room for: %v", err)
+	}
+	close(approved)
+	if err := <-outcome; err != nil {
+		t.Errorf("the oldest call: %v", err)
+	}
+	if _, _, err := service.ListingImages(account(t)).Materialize(patient(t), images); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	if used := service.MemoryInUse(); used != 0 {
+		t.Errorf("%d bytes are still counted", used)
+	}
+}
+
+// Whatever type a server makes up, what a listing says is that of an image.
+func TestTypeThatAServerMakesUp(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"image/webp": "image/webp", "IMAGE/PNG; q=1": "image/png", "text/html": "image/png", "x": "image/png", "image/*": "image/png",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"url":"https://example.org/a","type":%q}`, given)
+		}))
+		t.Cleanup(server.Close)
+		set, _, err := imageService(t, imagesource.Config{}, server.URL).ListingImages(account(t)).Materialize(patient(t), []input.Image{{Base64: inBase64(pngPicture(1))}})
+		if err != nil || set.Metadata[0].MIME != want {
+			t.Errorf("%s: %+v, %v, want %s", given, set.Metadata, err, want)
+		}
+	}
+}
+
+// What is uploaded is let go of before the next signature, which may take a person; the
+// last call of those that took much gives it back to the system, once.
+func TestMemoryIsGivenBack(t *testing.T) {
+	t.Parallel()
+	server, pictures := openServer(t), newGallery(t)
+	service := imageService(t, imagesource.Config{AllowPrivateHosts: true}, server.URL())
+	freed := 0
+	service.SetLarge(40, func() { freed++ })
+	var held []int64
+	signs := signerFunc(func(ctx context.Context, event *nostr.Event) error {
+		held = append(held, service.MemoryInUse())
+		return account(t).SignEvent(ctx, event)
+	})
+	images := []input.Image{{Base64: inBase64(pngPicture(1))}, {URL: pictures.picture(2)}, {Base64: inBase64(pngPicture(3))}}
+	for range 2 {
+		if _, _, err := service.ListingImages(signs).Materialize(patient(t), images); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(held) != 6 || held[1] >= held[0] || held[2] >= held[1] || held[2] == 0 || held[3] != held[0] {
+		t.Errorf("held at the signatures: %v", held)
+	}
+	if freed != 2 {
+		t.Errorf("freed %d times, want once for each call", freed)
+	}
+	if _, _, err := service.ListingImages(signs).Materialize(patient(t), images[:1]); err != nil || freed != 2 {
+		t.Errorf("a small image: freed %d times, %v", freed, err)
+	}
+	if _, err := service.Upload(patient(t), media.UploadRequest{Base64: inBase64(strings.Repeat("x", 50))}, nil); err != nil || freed != 3 {
+		t.Errorf("a large file: freed %d times, %v", freed, err)
+	}
+	if used := service.MemoryInUse(); used != 0 {
+		t.Errorf("%d bytes are still counted", used)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"mime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func New(client Blossom, reader ImageReader, logger zerolog.Logger) *Service {
 	return &Service{
 		blossom: client,
 		reader:  reader,
-		memory:  &memory{perListing: listingBytes, total: memoryBytes},
+		memory:  &memory{perListing: listingBytes, total: memoryBytes, large: largeBytes, free: debug.FreeOSMemory},
 		log:     logger,
 		timeout: uploadTimeout,
 	}
@@ -95,6 +96,9 @@ func (s *Service) Upload(ctx context.Context, request UploadRequest, signer Sign
 		return Uploaded{}, fault.New(fault.InvalidUpload, "The file to upload is empty.").At("file").
 			WithHint("Send the bytes of the file as base64.")
 	}
+	held := s.memory.open()
+	held.hold(cap(content))
+	defer held.release()
 	blob := blossom.NewBlob(content, mediaType(request.MIME, content), request.Filename)
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooSlow(s.timeout))
 	defer cancel()

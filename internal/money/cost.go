@@ -6,17 +6,16 @@ import (
 )
 
 // Cost returns what a stay costs (spec 41 §6): the cheapest of all prices, in
-// that price's denomination. A zero time is a missing date; recurring prices
-// then do not count. Quantity multiplies one-time prices only. Without any
-// price it is an error.
+// that price's denomination. Dates may be nil; recurring prices do not count then.
+// Quantity multiplies one-time prices only. Without any price it is an error.
 //
 // Partial periods are free and denominations are not compared. Guest, host and
 // escrow must all compute this same figure, so neither is mended here.
-func Cost(prices []Price, start, end time.Time, quantity int64) (Amount, error) {
+func Cost(prices []Price, start, end *time.Time, quantity int64) (Amount, error) {
 	if len(prices) == 0 {
 		return Amount{}, errors.New("a stay without any price has no cost")
 	}
-	dated := !start.IsZero() && !end.IsZero()
+	dated := start != nil && end != nil
 	var cheapest *Amount
 	for _, price := range prices {
 		cost := price.Amount.Mul(quantity)
@@ -24,7 +23,7 @@ func Cost(prices []Price, start, end time.Time, quantity int64) (Amount, error) 
 			if !dated {
 				continue
 			}
-			cost = price.Amount.Mul(wholeDays(start, end) / period.days)
+			cost = price.Amount.Mul(wholeDays(*start, *end) / period.days)
 		}
 		if cheapest == nil || cost.Value.Cmp(cheapest.Value) < 0 {
 			cheapest = &cost

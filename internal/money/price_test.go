@@ -95,23 +95,25 @@ func TestCostOfOddStays(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	daily := money.Price{Amount: money.Satoshis(100), Frequency: money.Daily}
+	at := func(end time.Time) *time.Time { return &end }
 	dollars := money.Price{Amount: money.Amount{Denomination: "USD", Value: money.Satoshis(300).Value, Decimals: 6}}
-	if _, err := money.Cost(nil, start, start, 1); err == nil {
+	if _, err := money.Cost(nil, &start, &start, 1); err == nil {
 		t.Error("a stay without price has a cost")
 	}
 	for name, test := range map[string]struct {
 		prices []money.Price
-		end    time.Time
+		end    *time.Time
 		want   string
 	}{
-		"first of equal prices":      {[]money.Price{dollars, daily}, start.AddDate(0, 0, 3), "0.000300 USD"},
-		"denominations not compared": {[]money.Price{daily, dollars}, start.AddDate(0, 0, 4), "0.000300 USD"},
-		"a second short of a day":    {[]money.Price{daily}, start.Add(24*time.Hour - time.Second), "0.00000000 BTC"},
-		"a microsecond short":        {[]money.Price{daily}, start.Add(48*time.Hour - time.Microsecond), "0.00000100 BTC"},
-		"a thousand years":           {[]money.Price{daily}, start.AddDate(1000, 0, 0), "0.36524200 BTC"},
-		"one date is none":           {[]money.Price{daily, dollars}, time.Time{}, "0.000300 USD"},
+		"first of equal prices":       {[]money.Price{dollars, daily}, at(start.AddDate(0, 0, 3)), "0.000300 USD"},
+		"denominations not compared":  {[]money.Price{daily, dollars}, at(start.AddDate(0, 0, 4)), "0.000300 USD"},
+		"a second short of a day":     {[]money.Price{daily}, at(start.Add(24*time.Hour - time.Second)), "0.00000000 BTC"},
+		"a microsecond short":         {[]money.Price{daily}, at(start.Add(48*time.Hour - time.Microsecond)), "0.00000100 BTC"},
+		"a thousand years":            {[]money.Price{daily}, at(start.AddDate(1000, 0, 0)), "0.36524200 BTC"},
+		"one date is none":            {[]money.Price{daily, dollars}, nil, "0.000300 USD"},
+		"the first day of all is one": {[]money.Price{daily}, at(time.Time{}), "0.73964700 BTC"},
 	} {
-		cost, err := money.Cost(test.prices, start, test.end, 1)
+		cost, err := money.Cost(test.prices, &start, test.end, 1)
 		if err != nil || cost.String() != test.want {
 			t.Errorf("%s: %s, %v, want %s", name, cost, err, test.want)
 		}

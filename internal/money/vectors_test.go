@@ -33,8 +33,8 @@ type vectors struct {
 	} `json:"frequencies"`
 	Cost []struct {
 		Prices   [][2]string `json:"prices"`
-		Start    time.Time   `json:"start"`
-		End      time.Time   `json:"end"`
+		Start    *time.Time  `json:"start"`
+		End      *time.Time  `json:"end"`
 		Quantity int64       `json:"quantity"`
 		Cost     string      `json:"cost"`
 	} `json:"cost"`

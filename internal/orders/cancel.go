@@ -59,7 +59,7 @@ func (s *Service) committed(ctx context.Context, tradeID string) ([]market.Order
 		return believed, nil
 	case !public.Complete:
 		return nil, fault.New(fault.UnexpectedError,
-			"Nothing was cancelled: the Hostr relay did not answer in full, so it is not known whether trade %.80s is committed. Try again.", tradeID).Transient()
+			"Nothing was cancelled: it is not known whether trade %.80s is committed, since the Hostr relay did not answer in full or the account seed is not there yet. Try again.", tradeID).Transient()
 	}
 	return nil, nil
 }
@@ -165,7 +165,7 @@ func (s *Service) cancelNegotiation(ctx context.Context, request CancelRequest) 
 	if err != nil {
 		return Cancelled{}, err
 	}
-	event := market.CancelNegotiation(previous, key.PublicKey(), s.timestamp())
+	event := market.CancelNegotiation(previous, key.PublicKey(), s.timestampAfter(found.requests))
 	if err := key.SignEvent(ctx, event); err != nil {
 		return Cancelled{}, fmt.Errorf("nothing was cancelled, because the cancellation was not signed: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/errgroup"
 
 	"hostr-daemon/internal/fault"
@@ -68,11 +67,6 @@ const (
 	profilesAtOnce = 16
 	// profilesLimit bounds all look-ups of one call.
 	profilesLimit = 25 * time.Second
-	// absentFor is how long somebody without a profile is not looked up again (spec 60
-	// §10.1): each such look-up asks many relays to the end.
-	absentFor = time.Minute
-	// rememberedAbsent bounds the people without profile that are remembered.
-	rememberedAbsent = 4096
 )
 
 // Summaries returns what is shown of people, by pubkey. Whose profile cannot be loaded
@@ -107,43 +101,12 @@ func (s *Service) Summaries(ctx context.Context, pubkeys []string) (map[string]m
 
 // profile returns nil for somebody without a profile, or whose profile is not known.
 func (s *Service) profile(ctx context.Context, pubkey string) *market.Profile {
-	if s.absent.has(pubkey) || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
 	profile, err := s.config.People.Profile(ctx, pubkey)
 	if err != nil {
 		return nil
 	}
-	if profile == nil {
-		s.absent.add(pubkey)
-	}
 	return profile
-}
-
-// absentees are the people who had no profile a moment ago.
-type absentees struct {
-	now   func() time.Time
-	mu    sync.Mutex
-	since *simplelru.LRU[string, time.Time]
-}
-
-func newAbsentees(now func() time.Time) *absentees {
-	since, err := simplelru.NewLRU[string, time.Time](rememberedAbsent, nil)
-	if err != nil {
-		panic(err) // only a size below 1 fails
-	}
-	return &absentees{now: now, since: since}
-}
-
-func (a *absentees) has(pubkey string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	since, known := a.since.Get(pubkey)
-	return known && a.now().Sub(since) < absentFor
-}
-
-func (a *absentees) add(pubkey string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.since.Add(pubkey, a.now())
 }

@@ -48,7 +48,7 @@ func TestFirstOffer(t *testing.T) {
 	checkFirstOffer(t, guest, host, at, order)
 	checkRecord(t, guest, order)
 	// The echo: no follow-up has to wait for the relay.
-	if requests := run.readNegotiation(order.TradeID).requests; len(requests) != 1 || requests[0].Event.ID != order.Event.ID {
+	if requests := run.readNegotiation(order.TradeID, nil).requests; len(requests) != 1 || requests[0].Event.ID != order.Event.ID {
 		t.Errorf("right after sending the negotiation has %d orders", len(requests))
 	}
 	there := host.start().awaitRequests(order.TradeID, 1)

@@ -16,7 +16,7 @@ type Lookup struct {
 	// not be loaded.
 	Public  []market.Order
 	Listing *market.Listing
-	// Warning is set when the relay did not answer in full and no commit was found.
+	// Warning is set when no commit was found and there may be one, see PublicOrders.
 	Warning *fault.Error
 }
 
@@ -39,7 +39,7 @@ func (s *Service) Lookup(ctx context.Context, tradeID string, limit time.Duratio
 	found.OrderLookup = market.NewOrderLookup(tradeID, found.Public, found.Listing)
 	if !public.Complete && !found.Committed {
 		found.Warning = fault.New(fault.PartialResult,
-			"Trade %.80s may have orders that are not shown: the Hostr relay has not told yet what it has. Ask again, with a longer waitSeconds.", tradeID).Transient()
+			"Trade %.80s may have orders that are not shown: the Hostr relay has not told yet what it has, or the account seed is not there yet. Ask again, with a longer waitSeconds.", tradeID).Transient()
 	}
 	return found, nil
 }
@@ -48,7 +48,7 @@ func (s *Service) Lookup(ctx context.Context, tradeID string, limit time.Duratio
 // made them: in a trade that we have offered for as guest, the seller or our trade key
 // has an order.
 func (s *Service) believed(tradeID string, public []market.Order) []market.Order {
-	private := s.readNegotiation(tradeID).requests
+	private := s.readNegotiation(tradeID, nil).requests
 	if len(private) == 0 || s.ownsListing(private[0]) {
 		return public
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nbd-wtf/go-nostr"
+
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/money"
@@ -94,36 +96,80 @@ type negotiation struct {
 	thread *market.Thread
 	// requests are the orders of the trade by the time of their messages.
 	requests []market.Order
+	// ours is true when the account has sent one of them.
+	ours bool
+	// disputed is true when it is not known who of several people takes part.
+	disputed bool
 }
 
-// negotiation waits for the messages and returns what they say of a trade.
+// negotiation waits for the messages and returns what they say of a trade. Where the
+// account has sent nothing yet, strangers may have made it up, who know the id of a trade
+// from its public orders: then those tell who takes part.
 func (s *Service) negotiation(ctx context.Context, tradeID string, limit time.Duration) (negotiation, error) {
 	s.config.Trades.Start()
 	if err := s.config.Inbox.Await(ctx, limit); err != nil {
 		return negotiation{}, err
 	}
-	found := s.readNegotiation(tradeID)
-	if len(found.requests) == 0 || s.ownsListing(found.requests[0]) {
+	found := s.readNegotiation(tradeID, nil)
+	if len(found.requests) > 0 && !s.ownsListing(found.requests[0]) {
+		// What others sent in the name of our trade key counts for nothing, once that is known.
+		if err := s.config.SeedReady(ctx); err != nil {
+			return negotiation{}, fmt.Errorf("nothing was sent, because the account seed is not ready: %w", err)
+		}
+		found = s.readNegotiation(tradeID, nil)
+	}
+	if len(found.requests) == 0 || found.ours {
 		return found, nil
 	}
-	// What others sent in the name of our trade key counts for nothing, once that is known.
-	if err := s.config.SeedReady(ctx); err != nil {
-		return negotiation{}, fmt.Errorf("nothing was sent, because the account seed is not ready: %w", err)
+	parties, err := s.parties(ctx, tradeID, limit)
+	if err != nil {
+		return negotiation{}, err
 	}
-	return s.readNegotiation(tradeID), nil
+	if found = s.readNegotiation(tradeID, parties); found.disputed {
+		return negotiation{}, fault.New(fault.UnexpectedError,
+			"Nothing was sent: several people make offers in trade %.80s, and it is not known which of them takes part in it.", tradeID).
+			WithHint("hostr.updates shows their conversations; ask the guest to make a new offer, which has a trade id of its own.")
+	}
+	return found, nil
 }
 
-func (s *Service) readNegotiation(tradeID string) (found negotiation) {
-	s.config.Inbox.Read(func(threads *market.Threads) { found.thread = threads.OfTrade(tradeID) })
-	if found.thread == nil {
-		return found
+// parties returns who takes part in a trade by its public orders, nil when they do not
+// tell.
+func (s *Service) parties(ctx context.Context, tradeID string, limit time.Duration) ([]string, error) {
+	trips, err := s.config.Trades.Trips(ctx, limit)
+	if err != nil {
+		return nil, err
 	}
-	for _, request := range found.thread.OrderRequests() {
-		if request.Order.TradeID == tradeID {
-			found.requests = append(found.requests, *request.Order)
+	// Both wait for the same.
+	hostings, err := s.config.Trades.Hostings(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range slices.Concat(trips.Items, hostings.Items) {
+		if people := item.Participants.People(); item.Group.TradeID() == tradeID && slices.Contains(people, s.me) {
+			return people, nil
 		}
 	}
+	return nil, nil
+}
+
+func (s *Service) readNegotiation(tradeID string, parties []string) negotiation {
+	var private market.TradeThread
+	s.config.Inbox.Read(func(threads *market.Threads) { private = threads.TradeThread(tradeID, parties) })
+	found := negotiation{thread: private.Thread, ours: private.Ours, disputed: private.Disputed}
+	for _, request := range private.Requests {
+		found.requests = append(found.requests, *request.Order)
+	}
 	return found
+}
+
+// timestampAfter is the time of an order that comes after these.
+func (s *Service) timestampAfter(orders []market.Order) nostr.Timestamp {
+	var times []nostr.Timestamp
+	for _, order := range orders {
+		times = append(times, order.Event.CreatedAt)
+	}
+	return market.FollowingCreatedAt(s.timestamp(), times...)
 }
 
 func (s *Service) ownsListing(order market.Order) bool {
@@ -194,7 +240,7 @@ func (s *Service) counterOffer(ctx context.Context, offer market.CounterOffer, l
 	} else {
 		offer.Authorization = offer.CarriedAuthorization(thread)
 	}
-	event := offer.Event(s.timestamp())
+	event := offer.Event(s.timestampAfter(thread))
 	if err := key.SignEvent(ctx, event); err != nil {
 		return market.Order{}, fmt.Errorf("nothing was sent, because the offer was not signed: %w", err)
 	}

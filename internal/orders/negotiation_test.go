@@ -189,6 +189,108 @@ func TestStrangersDoNotNegotiate(t *testing.T) {
 	}
 }
 
+// bids has a stranger make an offer to the host under the id of somebody else's trade.
+func (r *process) bids(at place, order market.Order) {
+	r.t.Helper()
+	bid := market.FirstOffer{
+		ListingAnchor: at.anchor.String(), TradeID: order.TradeID, TradeKey: r.public, Start: day(5), End: day(7), Amount: *sats(1),
+		Participants: nostr.Tags{{"p", at.anchor.PubKey, "", "seller"}, {"p", r.public, "", "buyer"}},
+	}.Event(nostr.Now())
+	if err := r.local.SignEvent(patient(r.t), bid); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.inbox.Send(patient(r.t), market.NewOrderMessage(bid, order.TradeID, []string{at.anchor.PubKey})); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// awaitWord waits until somebody has written about a trade.
+func (r *process) awaitWord(tradeID, from string) {
+	r.t.Helper()
+	anchor := market.ThreadAnchor([]string{r.public, from}, tradeID)
+	eventually(r.t, "there is a word about the trade", func() (came bool) {
+		r.inbox.Read(func(threads *market.Threads) { came = threads.ByAnchor(anchor) != nil })
+		return came
+	})
+}
+
+// A trade id is public once the trade is committed: a stranger may bid under it before
+// the host has answered.
+func TestStrangersDoNotOutbid(t *testing.T) {
+	t.Parallel()
+	host, guest, stranger := newPerson(t, commonRelay), newPerson(t, commonRelay), newPerson(t, commonRelay)
+	escrow := newPerson(t, commonRelay)
+	at := host.offers(escrow)
+	guestRun, hostRun, strange := guest.start(), host.start(), stranger.start()
+	offer := guestRun.begin(at, nil).Order
+	hostRun.awaitRequests(offer.TradeID, 1)
+	strange.bids(at, offer)
+	hostRun.awaitWord(offer.TradeID, stranger.public)
+	accept := CounterRequest{TradeID: offer.TradeID, Accept: true, DryRun: true, Wait: patience}
+	if _, err := hostRun.Counter(patient(t), accept); !fault.Is(err, fault.UnexpectedError) {
+		t.Errorf("one of two bids was accepted: %v", err)
+	}
+	guestRun.commit(at, offer, escrow)
+	eventually(t, "the host sees the guest", func() bool {
+		bookings, err := hostRun.List(patient(t), market.Bookings, 50, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(bookings.Items) == 1 && bookings.Items[0].Participants.Roles.Buyer == guest.public
+	})
+	for name, run := range map[string]*process{"at once": hostRun, "after a restart": host.start()} {
+		sent, err := run.Counter(patient(t), accept)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff([]string{guest.public}, sent.Recipients); diff != "" || sent.Order.Amount.Text() != "0.00200000" {
+			t.Errorf("%s: accepted %s, recipients %s", name, sent.Order.Amount.Text(), diff)
+		}
+	}
+	// What the host has answered is settled without the public orders.
+	request := at.request(false)
+	request.Start, request.End = day(10), day(12)
+	begun, err := guestRun.FirstOffer(patient(t), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := begun.Order
+	hostRun.accepted(other.TradeID)
+	strange.bids(at, other)
+	hostRun.awaitWord(other.TradeID, stranger.public)
+	cancelled, err := hostRun.Cancel(patient(t), CancelRequest{TradeID: other.TradeID, DryRun: true, Wait: patience})
+	if err != nil || !slices.Equal(cancelled.Sent.Recipients, []string{guest.public}) {
+		t.Errorf("cancelled for %v, %v", cancelled.Sent.Recipients, err)
+	}
+}
+
+// Each order is later than what it answers, also within one second.
+func TestOrdersFollowEachOther(t *testing.T) {
+	t.Parallel()
+	host, guest := newPerson(t, commonRelay), newPerson(t, commonRelay)
+	now := time.Now()
+	still := func(config *Config) { config.Now = func() time.Time { return now } }
+	at := host.offers(host)
+	guestRun, hostRun := guest.startWith(still), host.startWith(still)
+	offer := guestRun.begin(at, nil).Order
+	times := []nostr.Timestamp{offer.Event.CreatedAt}
+	times = append(times, hostRun.accepted(offer.TradeID).Order.Event.CreatedAt)
+	guestRun.awaitRequests(offer.TradeID, 2)
+	countered, err := guestRun.Counter(patient(t), CounterRequest{TradeID: offer.TradeID, Amount: sats(5), Wait: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, err := guestRun.Cancel(patient(t), CancelRequest{TradeID: offer.TradeID, Wait: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times = append(times, countered.Order.Event.CreatedAt, cancelled.Sent.Order.Event.CreatedAt)
+	first := nostr.Timestamp(now.Unix())
+	if diff := cmp.Diff([]nostr.Timestamp{first, first + 1, first + 2, first + 3}, times); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // newPhone is a person whose key is held by a signer app.
 func newPhone(t testing.TB, p *person) *signerapp.App {
 	t.Helper()

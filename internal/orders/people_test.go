@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,40 +46,6 @@ func TestRelayHints(t *testing.T) {
 	want := nostr.Tags{{"p", seller.public, "wss://relay.example", "seller"}, {"p", trade.public, "", "buyer"}, {"p", escrow.public, "", "escrow"}}
 	if jsonOf(t, tags) != jsonOf(t, want) || slices.Contains(people.asked, trade.public) {
 		t.Errorf("tags %v after asking for %v", tags, people.asked)
-	}
-}
-
-// countingPeople counts look-ups of people without profile.
-type countingPeople struct {
-	People
-	lookUps atomic.Int32
-}
-
-func (p *countingPeople) Profile(context.Context, string) (*market.Profile, error) {
-	p.lookUps.Add(1)
-	return nil, nil
-}
-
-func TestPeopleWithoutProfile(t *testing.T) {
-	t.Parallel()
-	people := &countingPeople{}
-	now := time.Now()
-	run := newPerson(t, commonRelay).startWith(func(config *Config) {
-		config.People = people
-		config.Now = func() time.Time { return now }
-	})
-	for _, step := range []struct {
-		after time.Duration
-		want  int32
-	}{{0, 2}, {absentFor - time.Second, 2}, {time.Second, 4}} {
-		now = now.Add(step.after)
-		shown, err := run.Summaries(patient(t), []string{"first", "second", "first"})
-		if err != nil || len(shown) != 2 || shown["first"].Name != "first" {
-			t.Errorf("summaries %v, %v", shown, err)
-		}
-		if got := people.lookUps.Load(); got != step.want {
-			t.Errorf("%d look-ups, want %d", got, step.want)
-		}
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Service) Review(ctx context.Context, request ReviewRequest) (Review, er
 func notReviewable(found Lookup) *Unreviewable {
 	problem := fault.New(fault.OrderNotReviewable, "Trade %.80s has no committed order, so there is no stay to review.", found.TradeID)
 	if found.Warning != nil {
-		problem = fault.New(fault.OrderNotReviewable, "No committed order of trade %.80s was found, but the Hostr relay has not told all it has: try again.", found.TradeID).Transient()
+		problem = fault.New(fault.OrderNotReviewable, "No committed order of trade %.80s was found, but the Hostr relay has not told all it has, or the account seed is not there yet: try again.", found.TradeID).Transient()
 	}
 	return &Unreviewable{
 		Reason: fault.OrderNotReviewable, Lookup: found.OrderLookup,

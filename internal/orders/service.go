@@ -64,7 +64,7 @@ type TradeKey struct {
 
 // PublicWait says how long to wait for the public orders of a trade.
 type PublicWait struct {
-	// Done ends the wait.
+	// Done ends the wait. It is not called while strangers alone may have made the orders.
 	Done func(orders []market.Order) bool
 	// Limit is the longest wait. With 0 only what is known counts.
 	Limit time.Duration
@@ -77,8 +77,9 @@ type PublicWait struct {
 // be told, the newest of each author, oldest first (spec 50 §17.2).
 type PublicOrders struct {
 	Orders []market.Order
-	// Complete is true when the relay has said that it sent all it has. Without it, and
-	// without an order, it is not known whether there is one.
+	// Complete is true when the relay has said that it sent all it has, and the account
+	// seed is there, whose keys tell what of it is ours. Without it, and without an order,
+	// it is not known whether there is one.
 	Complete bool
 }
 
@@ -177,7 +178,6 @@ type Config struct {
 type Service struct {
 	config Config
 	me     string
-	absent *absentees
 	limits limits
 	// cancelling is held by the public cancellation under way: a second one must see it.
 	cancelling chan struct{}
@@ -202,7 +202,7 @@ func New(config Config) *Service {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	s := &Service{config: config, me: config.Account.PublicKey(), absent: newAbsentees(config.Now), cancelling: make(chan struct{}, 1)}
+	s := &Service{config: config, me: config.Account.PublicKey(), cancelling: make(chan struct{}, 1)}
 	s.limits = limits{commit: 15 * time.Second, hint: 2 * time.Second}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -175,6 +175,9 @@ func newLocal(t testing.TB, key string) *signer.Local {
 // Keys implements trades.Keys.
 func (p *person) Keys(context.Context) (*derivation.Keys, error) { return p.keys, nil }
 
+// Stored implements trades.Keys.
+func (p *person) Stored(context.Context) (bool, error) { return true, nil }
+
 // MaxAccountIndex implements trades.Indexes.
 func (p *person) MaxAccountIndex(context.Context) (int, error) {
 	p.mu.Lock()
@@ -479,9 +482,9 @@ func (r *process) awaitRequests(tradeID string, count int) []market.Order {
 		r.t.Fatal(err)
 	}
 	eventually(r.t, fmt.Sprintf("the negotiation has %d orders", count), func() bool {
-		return len(r.readNegotiation(tradeID).requests) >= count
+		return len(r.readNegotiation(tradeID, nil).requests) >= count
 	})
-	return r.readNegotiation(tradeID).requests
+	return r.readNegotiation(tradeID, nil).requests
 }
 
 // coded returns the coded error that is wanted.

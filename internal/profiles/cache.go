@@ -15,17 +15,24 @@ const (
 	freshFor = 5 * time.Minute
 	// rememberedProfiles bounds the profiles kept in memory.
 	rememberedProfiles = 4096
+	// absentFor is how long somebody without a profile counts as such (spec 60 §10.1).
+	absentFor = time.Minute
+	// rememberedAbsent bounds the people without profile that are remembered.
+	rememberedAbsent = 4096
 	// maxRememberedBytes is the size, content and tags, up to which a profile is kept:
 	// a kind 0 may be as large as a relay's frame, and 4096 of those are too much.
 	maxRememberedBytes = 64 << 10
 )
 
-// Cache remembers found profiles for the whole process. It is safe for concurrent use.
+// Cache remembers found profiles for the whole process, and for a while who has none. It
+// is safe for concurrent use.
 type Cache struct {
 	now func() time.Time
 
 	mu      sync.Mutex
 	entries *simplelru.LRU[string, entry]
+	// absent tells since when somebody counts as without profile.
+	absent *simplelru.LRU[string, time.Time]
 }
 
 type entry struct {
@@ -36,11 +43,15 @@ type entry struct {
 
 // NewCache returns an empty cache; now is the clock.
 func NewCache(now func() time.Time) *Cache {
-	entries, err := simplelru.NewLRU[string, entry](rememberedProfiles, nil)
+	return &Cache{now: now, entries: newLRU[entry](rememberedProfiles), absent: newLRU[time.Time](rememberedAbsent)}
+}
+
+func newLRU[T any](size int) *simplelru.LRU[string, T] {
+	lru, err := simplelru.NewLRU[string, T](size, nil)
 	if err != nil {
 		panic(err) // only a size below 1 fails
 	}
-	return &Cache{now: now, entries: entries}
+	return lru
 }
 
 // Put remembers that a profile was seen now, and returns the version to show: a newer
@@ -48,6 +59,7 @@ func NewCache(now func() time.Time) *Cache {
 func (c *Cache) Put(profile *market.Profile) *market.Profile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.absent.Remove(profile.PubKey)
 	if known, ok := c.entries.Peek(profile.PubKey); ok && supersedes(known.profile, profile) {
 		profile = known.profile
 	}
@@ -67,6 +79,20 @@ func (c *Cache) get(pubkey string) (known *market.Profile, fresh bool) {
 		return nil, false
 	}
 	return held.profile, c.now().Sub(held.at) < freshFor
+}
+
+// putAbsent remembers that a search for a profile has found none now.
+func (c *Cache) putAbsent(pubkey string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.absent.Add(pubkey, c.now())
+}
+
+func (c *Cache) isAbsent(pubkey string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, known := c.absent.Get(pubkey)
+	return known && c.now().Sub(since) < absentFor
 }
 
 // supersedes tells whether a version of a profile replaces another one (NIP-01).

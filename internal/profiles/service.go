@@ -92,6 +92,20 @@ func (s *Service) Lookup(ctx context.Context, pubkey string) (Found, error) {
 	return found, err
 }
 
+// Shown returns the profile that is shown of somebody, nil when there is none: it is
+// Lookup, but whoever was found to have no profile is not searched for again within a
+// minute, since such a search asks all relays to the end (spec 60 §10.1).
+func (s *Service) Shown(ctx context.Context, pubkey string) (*market.Profile, error) {
+	if s.cache.isAbsent(pubkey) {
+		return nil, nil
+	}
+	found, err := s.Lookup(ctx, pubkey)
+	if err == nil && found.Profile == nil {
+		s.cache.putAbsent(pubkey)
+	}
+	return found.Profile, err
+}
+
 // find runs one look-up.
 func (s *Service) find(ctx context.Context, pubkey string) (Found, error) {
 	// An equal look-up may have ended since the caller looked into the cache.

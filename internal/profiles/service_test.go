@@ -194,6 +194,56 @@ func TestKnownProfilesAreServedAndRenewed(t *testing.T) {
 }
 
 // A renewal that fails, or finds an older version, takes nothing away.
+// A search that finds nobody asks all relays to the end, so it is not repeated at once.
+func TestShownRemembersWhoHasNone(t *testing.T) {
+	t.Parallel()
+	who, hostr, house := newPerson(t), relayWith(t), newHouse(t)
+	service, _ := house.session(hostr.RelayURL)
+	other, _ := house.session(hostr.RelayURL)
+	for _, step := range []struct {
+		what     string
+		by       *profiles.Service
+		later    time.Duration
+		searches int
+	}{
+		{"the first time", service, 0, 1},
+		{"again", service, 59 * time.Second, 1},
+		{"by another session", other, 0, 1},
+		{"after a minute", service, time.Second, 2},
+	} {
+		house.clock.pass(step.later)
+		if profile, err := step.by.Shown(patient(t), who.pubkey); profile != nil || err != nil {
+			t.Errorf("%s: %v, %v", step.what, profile, err)
+		}
+		if got := profileREQs(hostr, who.pubkey); got != step.searches {
+			t.Errorf("%s: %d searches, want %d", step.what, got, step.searches)
+		}
+	}
+	if got := find(t, service, who.pubkey); got.Profile != nil || profileREQs(hostr, who.pubkey) != 3 {
+		t.Error("whoever looks somebody up does not get what is remembered")
+	}
+	house.cache.Put(decoded(t, who.writes(t, 100, `{"name":"new"}`)))
+	if profile, err := service.Shown(patient(t), who.pubkey); err != nil || profile == nil || profile.Name != "new" {
+		t.Errorf("a new profile: %v, %v", profile, err)
+	}
+}
+
+// A failure says nothing of the person.
+func TestShownRemembersNoFailure(t *testing.T) {
+	t.Parallel()
+	house := newHouse(t)
+	failing := profiles.New(scripted{query: func(string) (relay.Answer, error) { return relay.Answer{}, errors.New("broken") }}, "wss://hostr.test", nil, house.cache)
+	t.Cleanup(failing.Close)
+	who := newPerson(t)
+	if _, err := failing.Shown(patient(t), who.pubkey); err == nil {
+		t.Fatal("no error")
+	}
+	service, _ := house.session(relayWith(t, who.writes(t, 100, `{"name":"there"}`)).RelayURL)
+	if profile, err := service.Shown(patient(t), who.pubkey); err != nil || profile == nil {
+		t.Errorf("%v, %v", profile, err)
+	}
+}
+
 func TestRenewalLosesNothing(t *testing.T) {
 	t.Parallel()
 	who := newPerson(t)

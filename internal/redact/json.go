@@ -179,6 +179,10 @@ func (r *redactor) string(quoted []byte, plain bool) {
 		return
 	}
 	if plain {
+		if query := queryOf(content); query > 0 {
+			r.dst = jsontext.AppendQuoted(r.dst, withoutQuery(content, query))
+			return
+		}
 		if _, found := findSecret(content, 0); !found {
 			r.dst = jsontext.AppendSafe(r.dst, quoted)
 			return
@@ -190,6 +194,10 @@ func (r *redactor) string(quoted []byte, plain bool) {
 			return
 		}
 		content = readable(r.decoded)
+		if query := queryOf(content); query > 0 {
+			r.dst = jsontext.AppendQuoted(r.dst, withoutQuery(content, query))
+			return
+		}
 	}
 	r.dst = jsontext.AppendQuoted(r.dst, appendText(nil, content, len(content)))
 }
@@ -232,6 +240,9 @@ func (r *redactor) longString(quoted []byte, plain bool) {
 		shown = shown[:unitOffset(shown, r.maxUnits)]
 	} else {
 		window = readable(window)
+		if query := queryOf(window); query > 0 {
+			window = withoutQuery(window, query)
+		}
 		shown = appendText(nil, window, unitOffset(window, r.maxUnits))
 	}
 	if units := countUnits(content, plain); units > r.maxUnits {

@@ -164,11 +164,18 @@ func named(text []byte, separator int) (secret, bool) {
 	return bareValue(text, start, name, text[separator] == '=' || end < separator && text[separator-1] != ' ')
 }
 
-// isSecretParameter accepts "key" as a name in a URI's query.
+// isSecretParameter accepts further names in a URI's query.
 func isSecretParameter(text, name []byte, end, separator int) bool {
 	before := end - len(name) - 1
-	return text[separator] == '=' && before >= 0 && (text[before] == '?' || text[before] == '&') &&
-		len(name) == 3 && bytes.EqualFold(name, []byte("key"))
+	if text[separator] != '=' || before < 0 || text[before] != '?' && text[before] != '&' {
+		return false
+	}
+	for _, exact := range parameterNames {
+		if len(name) == len(exact) && bytes.EqualFold(name, []byte(exact)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isTwoWordName accepts "private key", "secret key" and "seed phrase" in text.

@@ -11,8 +11,13 @@ var secretNames = newNames(
 	"passphrase", "seckey", "privkey", "apikey", "api_key", "api-key", "bearer",
 )
 
-// exactNames are secret only as the whole key.
-var exactNames = []string{"qr", "sk"}
+// exactNames are secret only as the whole key. The last two hold what people write to
+// each other and where they live, which is nobody's to read in a log (spec 60 §11.1).
+var exactNames = []string{"qr", "sk", "content", "address"}
+
+// parameterNames are secret only as the whole name of a URL's parameter: what signs the
+// links of storage services and content networks, and keys of an API.
+var parameterNames = []string{"key", "sig", "sign", "auth", "hmac", "policy", "hdnea", "hdnts", "hdntl", "pass", "pwd"}
 
 // hexNames are the words after which 64 hexadecimal digits are a secret in running
 // text, and tagNames those that make the rest of a Nostr tag one. They are fewer:
@@ -44,11 +49,9 @@ func isSecretName(name []byte, letters uint32) bool {
 	if letters&^nameByte == 0 {
 		return false
 	}
-	if len(name) == 2 {
-		for _, exact := range exactNames {
-			if bytes.EqualFold(name, []byte(exact)) {
-				return true
-			}
+	for _, exact := range exactNames {
+		if len(name) == len(exact) && bytes.EqualFold(name, []byte(exact)) {
+			return true
 		}
 	}
 	for i, needed := range secretNames.letters {

@@ -61,6 +61,7 @@ func TestTextShapes(t *testing.T) {
 		"long hex":                 {"call 0x" + strings.Repeat(hexKey, 5), "call 0x[hex]"},
 		"user and password":        {"https://user:pa@ss@h.example/p", "https://[redacted]@h.example/p"},
 		"query":                    {"https://h.example/v2?apikey=abc&x=1&token=2&key=3&Secret=4#f", "https://h.example/v2?apikey=[redacted]&x=1&token=[redacted]&key=[redacted]&Secret=[redacted]"},
+		"signed links":             {"from https://h.example/a.png?w=5&sig=a%2Fb&auth=c&hmac=d&Policy=e&hdnea=f~g=h&sp=r, then", "from https://h.example/a.png?w=5&sig=[redacted]&auth=[redacted]&hmac=[redacted]&Policy=[redacted]&hdnea=[redacted]&sp=r, then"},
 		"percent-encoded query":    {"u=https%3A%2F%2Fh%3Ftoken%3Dabc%26x&y=1", "u=https%3A%2F%2Fh%3Ftoken%3D[redacted]&y=1"},
 		"environment":              {"HOSTR_PIMLICO_API_KEY=pim_abc", "HOSTR_PIMLICO_API_KEY=[redacted]"},
 		"cookie":                   {"Cookie: a=b; c=d\nHost: x", "Cookie: [redacted]\nHost: x"},
@@ -71,6 +72,30 @@ func TestTextShapes(t *testing.T) {
 		once := redact.Text(test.in)
 		if twice := redact.Text(once); twice != once {
 			t.Errorf("%s: a second pass turns %q into %q", name, once, twice)
+		}
+	}
+}
+
+// A link as a whole is shown without its query: nobody knows all the names that services
+// give to the password in it.
+func TestLinksInJSON(t *testing.T) {
+	t.Parallel()
+	long := "https://h.example/" + strings.Repeat("a/", 400)
+	for in, want := range map[string]string{
+		`{"images":["https://h.example/a.png?sv=2&se=3&k9=s3cret",{"url":"HTTP://h.example/b?x"}]}`: `{"images":["https://h.example/a.png?[redacted]",{"url":"HTTP://h.example/b?[redacted]"}]}`,
+		`" https:\/\/h.example\/a?x=y"`:                               `" https://h.example/a?[redacted]"`,
+		`"{\"url\":\"https://h.example/a?x=y\"}"`:                     `"{\"url\":\"https://h.example/a?[redacted]\"}"`,
+		`"https://user:pass@h.example/a?x=y"`:                         `"https://[redacted]@h.example/a?[redacted]"`,
+		`"` + long + `?x=y` + strings.Repeat("z", 1000) + `"`:         `"` + long + `?[redacted]... [truncated 1822 chars]"`,
+		`["https://h.example/a#b","https://h.example/?",""," ","h"]`:  `["https://h.example/a#b","https://h.example/?",""," ","h"]`,
+		`["wss://r.example/?a=b","Is http://h.example/?a=b a link?"]`: `["wss://r.example/?a=b","Is http://h.example/?a=b a link?"]`,
+	} {
+		once := string(redact.JSON([]byte(in)))
+		if once != want {
+			t.Errorf("%s\n got %s\nwant %s", in, once, want)
+		}
+		if twice := string(redact.JSON([]byte(once))); twice != once && !strings.Contains(once, "truncated") {
+			t.Errorf("a second pass turns %s into %s", once, twice)
 		}
 	}
 }
@@ -167,7 +192,8 @@ func TestJSONValues(t *testing.T) {
 		"shape in a string":  {`{"note":"` + nsec + `"}`, `{"note":"[redacted]"}`},
 		"shape in a key":     {`{"` + nsec + `":1}`, `{"[redacted]":"[redacted]"}`},
 		"escaped shape":      {`["\u006e\u0073ec1vl029mgpsp","bunker:\/\/a?secret=1"]`, `["[redacted]","bunker://[redacted]"]`},
-		"JSON in a string":   {`{"content":"{\"seed\":\"abc\",\"n\":1}"}`, `{"content":"{\"seed\":\"[redacted]\",\"n\":1}"}`},
+		"JSON in a string":   {`{"text":"{\"seed\":\"abc\",\"n\":1}"}`, `{"text":"{\"seed\":\"[redacted]\",\"n\":1}"}`},
+		"private text":       {`{"content":"door code 1234","address":"1 Palm Street","about":"x"}`, `{"content":"[redacted]","address":"[redacted]","about":"x"}`},
 		"tag":                {`{"tags":[["p","` + hexKey + `"],["preimage","` + hexKey + `","x"]]}`, `{"tags":[["p","` + hexKey + `"],["preimage","[redacted]","[redacted]"]]}`},
 		"base64":             {`{"base64":"` + base64 + `"}`, `{"base64":"[base64]"}`},
 		"long":               {`"` + long + `"`, `"` + long[:1000] + `... [truncated 1200 chars]"`},

@@ -78,6 +78,13 @@ func (c *connection) resend(w *wireSubscription, s *socket) {
 	}
 }
 
+// isStanding reports whether the relay has sent EOSE to the REQ as it is open now.
+func (c *connection) isStanding(w *wireSubscription) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return w.state == wireOpen && w.standing
+}
+
 // tellRestored tells the receiver once per repeated REQ.
 func (c *connection) tellRestored(w *wireSubscription) {
 	c.mu.Lock()

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -176,6 +177,13 @@ func (s *Subscription) Complete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.complete && s.unstored == 0
+}
+
+// Standing reports whether every relay has sent EOSE to the REQ that is open there now.
+// It is false again after a lost connection, a CLOSED or a pause, until the repeated REQ
+// has its EOSE: what happened meanwhile is not known.
+func (s *Subscription) Standing() bool {
+	return !slices.ContainsFunc(s.parts, func(part *subscriptionPart) bool { return !part.connection.isStanding(part.wire) })
 }
 
 // Restored gets a signal whenever a REQ stands again after a lost connection or a

@@ -423,6 +423,35 @@ func TestTransportReachesAnAddressOfTheRule(t *testing.T) {
 	}
 }
 
+// A redirect does not tell the next host the URL it comes from, which may hold a key.
+func TestRedirectsTellNoReferer(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 1)
+	next := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { told <- request.Header.Get("Referer") }))
+	t.Cleanup(next.Close)
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		to := next.URL
+		if request.URL.Path == "/loop" {
+			to = "/loop"
+		}
+		http.Redirect(w, request, to, http.StatusFound)
+	}))
+	t.Cleanup(first.Close)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: withoutReferer, Timeout: time.Minute}
+	answer, err := client.Get(first.URL + "/search?key=k3y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if referer := <-told; referer != "" {
+		t.Errorf("Referer %q", referer)
+	}
+	if answer, err := client.Get(first.URL + "/loop"); err == nil || !strings.Contains(err.Error(), "more than 10 redirects") {
+		t.Errorf("a loop: %v", err)
+		answer.Body.Close()
+	}
+}
+
 // Development and test reach private hosts, elsewhere the operator must allow it; the
 // environment's own Blossom server is reached everywhere.
 func TestImageRules(t *testing.T) {

@@ -29,7 +29,7 @@ import (
 	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/store"
-	"hostr-daemon/internal/trades"
+	"hostr-daemon/internal/turns"
 )
 
 // What a connection to an HTTP server may take to come about.
@@ -54,7 +54,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 	userAgent := "hostr-daemon/" + options.Version + " (+https://hostr.network)"
 	geocoder, err := geocode.New(geocode.Config{
 		BaseURL:    facts.GeocoderURL,
-		HTTPClient: &http.Client{Transport: transport},
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: withoutReferer},
 		Memory:     opened.GeocoderAnswers(),
 		Logger:     options.Logger,
 		UserAgent:  userAgent,
@@ -79,7 +79,7 @@ func newShared(facts environment.Environment, opened *store.Store, kept *secrets
 		MessageCache:  func(pubkey string) inbox.Memory { return opened.MessageCache(pubkey) },
 		Operations:    opened,
 		ChainActivity: chains,
-		TradeTurns:    &trades.Turns{},
+		TradeTurns:    &turns.Keyed{},
 		Verifier:      verifier,
 		Cells:         cells,
 		Profiles:      profiles.NewCache(options.Now),
@@ -179,6 +179,17 @@ func NewTransport(facts environment.Environment) *http.Transport {
 		TLSHandshakeTimeout:   handshakeTimeout,
 		ResponseHeaderTimeout: 30 * time.Second,
 	}
+}
+
+// withoutReferer follows as many redirects as net/http would. The URL they come from
+// may hold a key, and what a person looks for: neither is the next host's business.
+func withoutReferer(request *http.Request, via []*http.Request) error {
+	const maxRedirects = 10
+	request.Header.Del("Referer")
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return nil
 }
 
 // geocoderRate spares the public geocoder; one on this machine is the user's own.

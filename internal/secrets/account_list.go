@@ -9,18 +9,30 @@ import (
 // parseList reads the text of an entry, a JSON list of strings (spec 11 §5.2). What
 // is no list reads as empty, and an element that is no string as absent.
 func parseList(text string) []string {
-	var elements []json.RawMessage
-	if json.Unmarshal([]byte(text), &elements) != nil {
-		return nil
+	list, _ := parseWholeList(text)
+	return list
+}
+
+// parseWholeList is parseList that reports whether the text was a list of strings and
+// nothing else. Blank text is an empty list.
+func parseWholeList(text string) (list []string, whole bool) {
+	if strings.TrimSpace(text) == "" {
+		return nil, true
 	}
-	var list []string
+	var elements []json.RawMessage
+	if json.Unmarshal([]byte(text), &elements) != nil || elements == nil {
+		return nil, false
+	}
+	whole = true
 	for _, raw := range elements {
 		var element *string
 		if json.Unmarshal(raw, &element) == nil && element != nil {
 			list = append(list, *element)
+		} else {
+			whole = false
 		}
 	}
-	return list
+	return list, whole
 }
 
 // ofAccount returns the elements that begin with the account's pubkey and a colon,

@@ -266,11 +266,18 @@ func firstKey(list []string, account string) (Secret, bool) {
 }
 
 // parseAuth reads the text of an auth entry: its first non-blank element counts. ok
-// is false if there is none.
+// is false if there is none, which means signed out. A damaged text, such as one that is
+// cut off, is an error instead: taken for signed out, it would be replaced without a
+// word, and the trade indexes that are used up would be forgotten with it.
 func parseAuth(text string) (identity Identity, ok bool, err error) {
-	elements := nonBlank(parseList(text))
-	if len(elements) == 0 {
+	list, whole := parseWholeList(text)
+	elements := nonBlank(list)
+	switch {
+	case len(elements) > 0:
+	case whole:
 		return Identity{}, false, nil
+	default:
+		return Identity{}, false, errors.New("it is no list of texts")
 	}
 	identity, err = ParseIdentity(elements[0])
 	return identity, err == nil, err

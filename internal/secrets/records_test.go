@@ -191,12 +191,35 @@ func TestUnreadableSignInIsLeftAlone(t *testing.T) {
 	if _, err := records.SignIn(ctx, testAccount(t, 1).identity); err != nil {
 		t.Errorf("a new sign-in: %v", err)
 	}
-	// What is no list, or has no element, is nobody.
-	for _, text := range []string{"canary", "{}", "[]", `[" "]`, "[7]", ""} {
+}
+
+// A list without an element is nobody; what is damaged is not.
+func TestSignedOutOrDamaged(t *testing.T) {
+	t.Parallel()
+	store := fileStore(PlainFile, t.TempDir())
+	ctx := testContext(t)
+	records := ForSession(store, "")
+	record := testAccount(t, 1).identity.record()
+	whole := encodeJSON([]string{record})
+	for text, damaged := range map[string]bool{
+		"": false, " \n": false, "[]": false, " [ ] ": false, `[" "]`: false, `["",""]`: false,
+		"canary": true, "{}": true, "null": true, "5": true, `"x"`: true, "[7]": true, "[null]": true, "[": true, `["`: true,
+		record: true, whole[:len(whole)-1]: true, whole[:20]: true, whole[1:]: true, `["{\"version\":1,"]`: true,
+	} {
 		mustWrite(t, store, "auth", text)
-		if _, ok, err := ForSession(store, "").Identity(ctx); ok || err != nil {
-			t.Errorf("%q: %v, %v", text, ok, err)
+		_, ok, err := records.Identity(ctx)
+		if ok || errors.Is(err, ErrUnreadableIdentity) != damaged || !damaged && err != nil {
+			t.Errorf("%.20q: %v, %v", text, ok, err)
 		}
+		if _, err := records.RaiseMaxAccountIndex(ctx, vectorPubkey, 1); errors.Is(err, ErrUnreadableIdentity) != damaged || err == nil {
+			t.Errorf("%.20q: raising the index: %v", text, err)
+		}
+		if got := mustRead(t, store, "auth"); got != text {
+			t.Errorf("%.20q was changed", text)
+		}
+	}
+	if _, err := records.SignIn(ctx, testAccount(t, 1).identity); err != nil {
+		t.Errorf("a new sign-in: %v", err)
 	}
 }
 

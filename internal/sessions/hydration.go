@@ -141,6 +141,7 @@ func (s *Services) startUp(ctx context.Context, account *Account) error {
 		return err
 	}
 	s.trades.Start()
+	s.trades.SeedIsReady()
 	if err := s.keepSelling(ctx); err != nil {
 		return err
 	}

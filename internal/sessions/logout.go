@@ -69,6 +69,10 @@ func (s *Session) logout(ctx context.Context) error {
 	if err := s.become(nil); err != nil {
 		return err
 	}
+	// The inbox may have begun meanwhile, and made a key: it makes none from now on.
+	if err := s.records.DeleteMessageCacheKey(ctx, pubkey); err != nil {
+		return fmt.Errorf("removing the key of the message cache: %w", err)
+	}
 	s.forgetMessages(ctx, pubkey)
 	return nil
 }

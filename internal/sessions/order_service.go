@@ -71,6 +71,11 @@ func (t orderTrades) Reserve(ctx context.Context, persist bool) (orders.TradeKey
 	return orders.TradeKey{TradeID: keys.TradeID, Key: keys.Key}, err
 }
 
+// Release gives a reserved trade account back of which nothing has left.
+func (t orderTrades) Release(key orders.TradeKey) {
+	t.Service.Release(trades.TradeKeys{TradeID: key.TradeID})
+}
+
 // OwnKey implements orders.Trades.
 func (t orderTrades) OwnKey(ctx context.Context, listing market.Anchor, tradeID string) (orders.Signer, error) {
 	return t.Service.OwnKey(ctx, listing, tradeID)
@@ -130,8 +135,7 @@ type orderPeople struct {
 
 // Profile implements orders.People.
 func (p orderPeople) Profile(ctx context.Context, pubkey string) (*market.Profile, error) {
-	found, err := p.profiles.Lookup(ctx, pubkey)
-	return found.Profile, err
+	return p.profiles.Shown(ctx, pubkey)
 }
 
 // RelayHint implements orders.People.

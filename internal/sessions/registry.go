@@ -25,7 +25,7 @@ import (
 	"hostr-daemon/internal/secrets"
 	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/sellers"
-	"hostr-daemon/internal/trades"
+	"hostr-daemon/internal/turns"
 )
 
 // Config is what all sessions share.
@@ -43,7 +43,7 @@ type Config struct {
 	// ChainActivity is asked where the environment has chains.
 	ChainActivity ChainActivity
 	// TradeTurns keep one caller at a time to an account's trade indexes.
-	TradeTurns *trades.Turns
+	TradeTurns *turns.Keyed
 	Verifier   *relay.Verifier
 	Cells      *listings.Cells
 	Profiles   *profiles.Cache

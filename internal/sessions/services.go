@@ -117,7 +117,7 @@ func (c *Config) accountServices(account *Account, records *secrets.Records, sta
 	services.Orders = c.orderService(account, services, orderParts{
 		inbox: services.inbox, trades: services.trades, operations: c.Operations,
 	})
-	services.Threads = c.threadService(account, services, services.inbox, services.trades)
+	services.Threads = threadService(account, services, services.inbox, services.trades)
 	return services, nil
 }
 

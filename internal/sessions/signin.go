@@ -93,7 +93,7 @@ func (s *Session) Check(ctx context.Context, what string) (*Account, error) {
 		return nil, err
 	}
 	if account == nil {
-		return nil, s.authRequired("%s needs a signed-in account, and nobody is signed in here: connect a Nostr signer, then ask again.", what)
+		return nil, s.authRequired("%s needs a signed-in account, and this account is not signed in here: connect its Nostr signer, then ask again.", what)
 	}
 	if account.NeedsRecovery() {
 		if err := s.Restore(ctx); err != nil {

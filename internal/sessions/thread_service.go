@@ -11,7 +11,7 @@ import (
 )
 
 // threadService works on the account's conversations.
-func (c *Config) threadService(account *Account, services *Services, messages *inbox.Service, followed *trades.Service) *threads.Service {
+func threadService(account *Account, services *Services, messages *inbox.Service, followed *trades.Service) *threads.Service {
 	return threads.New(threads.Config{
 		Me:     account.pubkey,
 		Inbox:  messages,
@@ -21,11 +21,7 @@ func (c *Config) threadService(account *Account, services *Services, messages *i
 			sent, err := messages.Send(ctx, draft)
 			return sent.Rumor, err
 		},
-		Profile: func(ctx context.Context, pubkey string) (*market.Profile, error) {
-			found, err := services.Profiles.Lookup(ctx, pubkey)
-			return found.Profile, err
-		},
-		Now: c.Now,
+		Profile: services.Profiles.Shown,
 	})
 }
 

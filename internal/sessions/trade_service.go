@@ -2,11 +2,13 @@ package sessions
 
 import (
 	"context"
+	"slices"
 
 	"hostr-daemon/internal/environment"
 	"hostr-daemon/internal/evm"
 	"hostr-daemon/internal/inbox"
 	"hostr-daemon/internal/secrets"
+	"hostr-daemon/internal/seeds"
 	"hostr-daemon/internal/trades"
 )
 
@@ -21,16 +23,30 @@ func (c *Config) tradeService(account *Account, services *Services, messages *in
 		Relays:  services.relays,
 		Account: account.holder,
 		Inbox:   messages,
-		Keys:    services.Seeds,
+		Keys:    tradeSeed{services.Seeds, seedRecord{records: records, pubkey: account.pubkey}},
 		Indexes: tradeIndexes{records: records, pubkey: account.pubkey},
 		Turns:   c.TradeTurns,
 		Now:     c.Now,
 		Logger:  c.Logger,
+
+		IsEscrow: slices.Contains(c.Environment.EscrowPubkeys, account.pubkey),
 	}
 	if chains := activities(c.Environment.EVM.Chains); len(chains) > 0 {
 		config.Chains = usedAccounts{chains: c.ChainActivity, activities: chains}
 	}
 	return trades.New(config)
+}
+
+// tradeSeed gives the keys derived from an account's seed.
+type tradeSeed struct {
+	*seeds.Service
+	record seedRecord
+}
+
+// Stored implements trades.Keys.
+func (s tradeSeed) Stored(ctx context.Context) (bool, error) {
+	_, stored, err := s.record.Seed(ctx)
+	return stored, err
 }
 
 // usedAccounts asks all chains of the environment.

@@ -38,30 +38,62 @@ func (s *Service) Address(ctx context.Context, to Addressee) (Addressed, error) 
 	if role == string(market.RoleEscrow) {
 		return s.addressEscrow(ctx, to.TradeID, to.Limit)
 	}
-	found := s.Find(to.Query)
-	tag := to.tag()
-	byAnchor := found != nil && found.Anchor == to.Anchor
-	if tag == "" && byAnchor {
-		tag = found.Tag
+	tag, chosen := to.tag(), s.byAnchor(to.Anchor)
+	if tag == "" && chosen != nil {
+		tag = chosen.Tag
 	}
 	switch {
 	case len(to.Pubkeys) > 0:
-		return s.addressed(to.Pubkeys, tag)
+		pubkeys, err := s.persons(ctx, to.Pubkeys, to.Limit)
+		if err != nil {
+			return Addressed{}, err
+		}
+		return s.addressed(pubkeys, tag)
 	case role != "":
 		known := s.tagged(tag)
-		if chosen := []*market.Thread{found}; byAnchor && len(requestsOf(chosen, tag)) > 0 {
-			known = chosen
+		if chosen != nil && len(requestsOf([]*market.Thread{chosen}, tag)) > 0 {
+			known = []*market.Thread{chosen}
 		}
 		pubkey, err := s.rolePubkey(ctx, roleWords[role], known, tag, to.Limit)
 		if err != nil {
 			return Addressed{}, err
 		}
 		return s.addressed([]string{pubkey}, tag)
-	case found == nil || len(found.Recipients()) == 0:
-		return Addressed{}, recipientRequired()
+	case chosen != nil:
+		return everybody(chosen)
 	default:
-		return Addressed{Thread: found, Recipients: found.Recipients()}, nil
+		return s.addressTagged(ctx, tag, to.Limit)
 	}
+}
+
+// addressTagged is everybody else in the thread of a tag. What is said about a trade is
+// for its parties: a thread that strangers have made under its id gets nothing.
+func (s *Service) addressTagged(ctx context.Context, tag string, limit time.Duration) (Addressed, error) {
+	parties, err := s.parties(ctx, tag, limit)
+	if err != nil {
+		return Addressed{}, err
+	}
+	found := s.resolve(Query{Conversation: tag}, parties)
+	isParty := func(pubkey string) bool { return slices.Contains(parties, pubkey) }
+	switch trade := s.tradeThread(tag, parties); {
+	case found == nil:
+		return Addressed{}, recipientRequired()
+	case trade.Disputed:
+		return Addressed{}, fault.New(fault.RecipientRequired, "Several people write about this trade, and it is not known which of them takes part in it.").
+			WithHint("Give threadAnchor or recipientPubkeys; hostr.updates shows the conversations.")
+	case len(parties) > 0 && !trade.Ours && !slices.ContainsFunc(found.Recipients(), isParty):
+		return Addressed{}, fault.New(fault.RecipientRequired, "Only people who take no part in this trade have written about it.").
+			WithHint("Give recipientRole to write to host or guest, or threadAnchor or recipientPubkeys to answer the others.")
+	}
+	return everybody(found)
+}
+
+// everybody is all others in a thread.
+func everybody(thread *market.Thread) (Addressed, error) {
+	if len(thread.Recipients()) == 0 {
+		return Addressed{}, recipientRequired()
+	}
+	return Addressed{Thread: thread, Recipients: thread.Recipients()}, nil
 }
 
 // addressed is the thread with exactly these others. "" is nobody.

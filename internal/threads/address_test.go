@@ -39,6 +39,10 @@ func (l ledger) Resolve(context.Context, string, time.Duration) (threads.TradePe
 	return threads.TradePeople{}, fault.New(fault.EscrowThreadResolutionFailed, "unknown")
 }
 
+func (l ledger) Decrypt(context.Context, string) market.Decrypt {
+	return func(string, string, string) (string, error) { return "", errors.New("not for us") }
+}
+
 var (
 	me, host, guest, other, tradeKey = pubkeyOf("a"), pubkeyOf("b"), pubkeyOf("c"), pubkeyOf("d"), pubkeyOf("e")
 	aTrade, otherTrade               = pubkeyOf("1"), pubkeyOf("2")
@@ -87,6 +91,76 @@ func tripOf(t testing.TB) market.TradeItem {
 	}
 	closed := func(market.Order, market.ParticipantProof) (string, bool) { return "", false }
 	return market.TradeItem{Group: group, Valid: true, Participants: group.Participants(closed)}
+}
+
+// bookingOf is a public order of a trade key at our own listing, with a proof of who is
+// behind it; "" when it cannot be opened.
+func bookingOf(t testing.TB, identity string) market.TradeItem {
+	t.Helper()
+	event := orderBy(tradeKey, me, aTrade)
+	event.Tags = append(event.Tags, nostr.Tag{"p", me, "", "seller"}, nostr.Tag{"p", tradeKey, "", "buyer"},
+		nostr.Tag{"participant_proof", "buyer", tradeKey, me, "nip44", "hash", "payload"})
+	order, err := market.DecodeOrder(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, ok := market.NewOrderGroup([]market.Order{order})
+	if !ok {
+		t.Fatal("no group")
+	}
+	open := func(market.Order, market.ParticipantProof) (string, bool) { return identity, identity != "" }
+	return market.TradeItem{Group: group, Valid: true, Participants: group.Participants(open)}
+}
+
+// The id of a trade is public once it is committed, and so are its keys.
+func TestAddressInABooking(t *testing.T) {
+	t.Parallel()
+	theirs := written{from: guest, to: []string{me}, tag: aTrade, order: orderBy(tradeKey, me, aTrade)}
+	rival := written{from: other, to: []string{me}, tag: aTrade, order: orderBy(pubkeyOf("f"), me, aTrade)}
+	stranger := written{from: other, to: []string{me}, tag: aTrade}
+	unsigned := orderBy(pubkeyOf("9"), me, aTrade)
+	unsigned.Tags = append(unsigned.Tags, nostr.Tag{"participant_proof", "buyer", pubkeyOf("9"), me, "nip44", "hash", "payload"})
+	about := threads.Query{TradeID: aTrade}
+	for name, test := range map[string]struct {
+		messages []written
+		// behind is who the host knows behind the trade key.
+		behind string
+		query  threads.Query
+		want   []string
+		code   fault.Code
+		path   string
+	}{
+		"a stranger's newer text":        {messages: []written{theirs, stranger}, behind: guest, query: about, want: []string{guest}},
+		"before it is known who booked":  {messages: []written{theirs, stranger}, query: about, want: []string{guest}},
+		"a rival":                        {messages: []written{theirs, rival}, behind: guest, query: about, want: []string{guest}},
+		"a rival, not known who booked":  {messages: []written{theirs, rival}, query: about, code: fault.RecipientRequired},
+		"strangers alone":                {messages: []written{stranger}, behind: guest, query: about, code: fault.RecipientRequired},
+		"a stranger's thread is meant":   {messages: []written{stranger}, behind: guest, query: threads.Query{Anchor: market.ThreadAnchor([]string{me, other}, aTrade)}, want: []string{other}},
+		"the trade key of a person":      {behind: guest, query: threads.Query{TradeID: aTrade, Pubkeys: []string{host, tradeKey, guest}}, want: []string{host, guest}},
+		"the trade key of nobody known":  {query: threads.Query{Pubkeys: []string{host, tradeKey}}, code: fault.InvalidInput, path: "recipientPubkeys[1]"},
+		"who has written is no key":      {messages: []written{{from: tradeKey, to: []string{me}}}, query: threads.Query{Pubkeys: []string{tradeKey}}, want: []string{tradeKey}},
+		"an unsigned order says nothing": {messages: []written{{from: other, to: []string{me}, tag: aTrade, order: unsigned}}, query: threads.Query{Pubkeys: []string{pubkeyOf("9")}}, want: []string{pubkeyOf("9")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := threads.New(threads.Config{
+				Me: me, Inbox: threadsOf(t, test.messages...), Trades: ledger{trips: []market.TradeItem{bookingOf(t, test.behind)}},
+			})
+			to, err := service.Address(patient(t), threads.Addressee{Query: test.query})
+			if test.code != "" {
+				if coded := fault.From(err); coded == nil || coded.Code != test.code || coded.Path != test.path {
+					t.Fatalf("%+v, %v", to, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, to.Recipients); diff != "" {
+				t.Errorf("recipients (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestAddress(t *testing.T) {
@@ -230,7 +304,7 @@ func TestSendInTime(t *testing.T) {
 	slow := inbox.New(inbox.Config{Relays: client, Account: guest.local})
 	defer slow.Close()
 	defer close(holding)
-	service := threads.New(threads.Config{Me: guest.public, Inbox: slow, Send: func(ctx context.Context, draft market.MessageDraft) (market.Rumor, error) {
+	service := threads.New(threads.Config{Me: guest.public, Inbox: slow, Trades: ledger{}, Send: func(ctx context.Context, draft market.MessageDraft) (market.Rumor, error) {
 		sent, err := slow.Send(ctx, draft)
 		return sent.Rumor, err
 	}})

@@ -3,7 +3,6 @@ package threads
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/nbd-wtf/go-nostr"
@@ -18,10 +17,6 @@ const (
 	// peopleLimit bounds the look-ups of one call; who was not found by then has no
 	// profile this time.
 	peopleLimit = 20 * time.Second
-	// missingFor is how long a profile that was not found is not looked for again.
-	missingFor = time.Minute
-	// maxMissing bounds those remembered.
-	maxMissing = 4096
 )
 
 // People are profile summaries by pubkey.
@@ -45,23 +40,13 @@ func (p People) One(pubkey string) market.ProfileSummary {
 	return market.NewProfileSummary(pubkey, nil)
 }
 
-// directory looks people up, and remembers for a while who has no profile: the search
-// for one on many relays takes long.
+// directory looks people up.
 type directory struct {
 	find func(ctx context.Context, pubkey string) (*market.Profile, error)
-	now  func() time.Time
-
-	mu sync.Mutex
-	// missing tells until when somebody counts as without profile.
-	missing map[string]time.Time
-}
-
-func newDirectory(find func(ctx context.Context, pubkey string) (*market.Profile, error), now func() time.Time) *directory {
-	return &directory{find: find, now: now, missing: map[string]time.Time{}}
 }
 
 // lookUp returns the summaries of all pubkeys. The error is the cause of ctx.
-func (d *directory) lookUp(ctx context.Context, pubkeys []string) (People, error) {
+func (d directory) lookUp(ctx context.Context, pubkeys []string) (People, error) {
 	pubkeys = slices.Compact(slices.Sorted(slices.Values(pubkeys)))
 	summaries := make([]market.ProfileSummary, len(pubkeys))
 	limited, cancel := context.WithTimeout(ctx, peopleLimit)
@@ -89,38 +74,13 @@ func (d *directory) lookUp(ctx context.Context, pubkeys []string) (People, error
 
 // profile returns nil for whoever has no profile or cannot be looked up. Messages may
 // name anything as a pubkey, which is not asked for.
-func (d *directory) profile(ctx context.Context, pubkey string) *market.Profile {
-	if !nostr.IsValidPublicKey(pubkey) || d.isMissing(pubkey) || ctx.Err() != nil {
+func (d directory) profile(ctx context.Context, pubkey string) *market.Profile {
+	if !nostr.IsValidPublicKey(pubkey) || ctx.Err() != nil {
 		return nil
 	}
 	profile, err := d.find(ctx, pubkey)
 	if err != nil {
 		return nil
 	}
-	if profile == nil {
-		d.remember(pubkey)
-	}
 	return profile
-}
-
-func (d *directory) isMissing(pubkey string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now().Before(d.missing[pubkey])
-}
-
-func (d *directory) remember(pubkey string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.now()
-	if len(d.missing) >= maxMissing {
-		for other, until := range d.missing {
-			if !now.Before(until) {
-				delete(d.missing, other)
-			}
-		}
-	}
-	if len(d.missing) < maxMissing {
-		d.missing[pubkey] = now.Add(missingFor)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nbd-wtf/go-nostr"
@@ -22,44 +21,27 @@ func pubkeyOf(digit string) string { return strings.Repeat(digit, 64) }
 type census struct {
 	mu       sync.Mutex
 	profiles map[string]string
-	failing  bool
 	asked    map[string]int
-	now      time.Time
 }
 
 func (c *census) find(_ context.Context, pubkey string) (*market.Profile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked[pubkey]++
-	if c.failing {
-		return nil, errors.New("no relay answers")
-	}
 	content, known := c.profiles[pubkey]
 	if !known {
-		return nil, nil
+		return nil, errors.New("no relay answers")
 	}
 	return market.DecodeProfile(&nostr.Event{PubKey: pubkey, Kind: nostr.KindProfileMetadata, Content: content})
 }
 
-func (c *census) clock() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *census) set(failing bool, later time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.failing, c.now, c.asked = failing, c.now.Add(later), map[string]int{}
-}
-
 func (c *census) service() *threads.Service {
-	return threads.New(threads.Config{Me: pubkeyOf("a"), Profile: c.find, Now: c.clock})
+	return threads.New(threads.Config{Me: pubkeyOf("a"), Profile: c.find})
 }
 
 func TestPeople(t *testing.T) {
 	t.Parallel()
-	census := &census{now: time.Unix(1800000000, 0), asked: map[string]int{}, profiles: map[string]string{
+	census := &census{asked: map[string]int{}, profiles: map[string]string{
 		pubkeyOf("a"): `{"name":"me"}`, pubkeyOf("2"): `{"name":"harbour","display_name":"Harbour Host"}`, pubkeyOf("3"): `{"display_name":" ","name":"n"}`,
 	}}
 	service := census.service()
@@ -80,33 +62,6 @@ func TestPeople(t *testing.T) {
 	}
 	if census.asked["no pubkey"] != 0 || people.One(pubkeyOf("e")).Name != "eeeeeeee..." {
 		t.Errorf("asked %v, %+v", census.asked, people.One(pubkeyOf("e")))
-	}
-}
-
-func TestMissingProfilesAreRemembered(t *testing.T) {
-	t.Parallel()
-	census := &census{now: time.Unix(1800000000, 0), asked: map[string]int{}, profiles: map[string]string{pubkeyOf("a"): "{}"}}
-	service := census.service()
-	nobody := market.NewThread(pubkeyOf("a"), []string{pubkeyOf("d")}, "")
-	for _, step := range []struct {
-		what    string
-		failing bool
-		later   time.Duration
-		asked   int
-	}{
-		{"a failure is no profile", true, 0, 1},
-		{"and is tried again", false, 0, 1},
-		{"nobody is not asked for again", false, 59 * time.Second, 0},
-		{"for a minute", false, 2 * time.Second, 1},
-	} {
-		census.set(step.failing, step.later)
-		people, err := service.People(patient(t), nobody)
-		if err != nil || people.One(pubkeyOf("d")).Name != "dddddddd..." {
-			t.Errorf("%s: %+v, %v", step.what, people, err)
-		}
-		if got := census.asked[pubkeyOf("d")]; got != step.asked {
-			t.Errorf("%s: asked %d times", step.what, got)
-		}
 	}
 }
 

@@ -53,20 +53,27 @@ func (s *Service) rolePubkey(ctx context.Context, role market.Role, known []*mar
 
 // listed returns who takes part in a trade of ours.
 func (s *Service) listed(ctx context.Context, tradeID string, limit time.Duration) (market.GroupParticipants, bool, error) {
-	trips, err := s.trades.Trips(ctx, limit)
+	items, err := s.allListed(ctx, limit)
 	if err != nil {
 		return market.GroupParticipants{}, false, err
 	}
-	bookings, err := s.trades.Bookings(ctx, 0)
-	if err != nil {
-		return market.GroupParticipants{}, false, err
-	}
-	for _, item := range slices.Concat(trips, bookings) {
+	for _, item := range items {
 		if item.Group.TradeID() == tradeID {
 			return item.Participants, true, nil
 		}
 	}
 	return market.GroupParticipants{}, false, nil
+}
+
+// allListed returns the trips and then the bookings.
+func (s *Service) allListed(ctx context.Context, limit time.Duration) ([]market.TradeItem, error) {
+	trips, err := s.trades.Trips(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	// Both wait for the same.
+	bookings, err := s.trades.Bookings(ctx, 0)
+	return slices.Concat(trips, bookings), err
 }
 
 // isProved reports whether the person in a role is known: a seller always acts as

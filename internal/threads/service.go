@@ -10,6 +10,7 @@ package threads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nbd-wtf/go-nostr"
@@ -40,6 +41,8 @@ type Trades interface {
 	// verified, and asks the relay for a trade that is not. A trade whose people are not
 	// known is an escrow_thread_resolution_failed.
 	Resolve(ctx context.Context, tradeID string, limit time.Duration) (TradePeople, error)
+	// Decrypt returns the decryption of proofs in the orders of a trade.
+	Decrypt(ctx context.Context, tradeID string) market.Decrypt
 }
 
 // TradePeople are the people of a trade with an escrow; none is a trade key.
@@ -66,8 +69,6 @@ type Config struct {
 	Send func(ctx context.Context, draft market.MessageDraft) (market.Rumor, error)
 	// Profile looks a person up; nil when no relay has a profile.
 	Profile func(ctx context.Context, pubkey string) (*market.Profile, error)
-	// Now is the machine's clock when nil.
-	Now func() time.Time
 }
 
 // Service works on the conversations of one account's session. It is safe for
@@ -78,17 +79,14 @@ type Service struct {
 	trades Trades
 	relays Relays
 	send   func(ctx context.Context, draft market.MessageDraft) (market.Rumor, error)
-	people *directory
+	people directory
 }
 
 // New returns the service of an account.
 func New(config Config) *Service {
-	if config.Now == nil {
-		config.Now = time.Now
-	}
 	return &Service{
 		me: config.Me, inbox: config.Inbox, trades: config.Trades, relays: config.Relays, send: config.Send,
-		people: newDirectory(config.Profile, config.Now),
+		people: directory{config.Profile},
 	}
 }
 
@@ -119,12 +117,47 @@ func (q Query) tag() string {
 }
 
 // Find returns the thread that is meant (spec 60 §9.3), nil when there is none. It may
-// hold others than those asked for (Q13).
-func (s *Service) Find(query Query) *market.Thread {
-	var found *market.Thread
+// hold others than those asked for (Q13). What strangers write under the id of a trade
+// counts only where its parties have no thread; the limit bounds the wait for the orders
+// that tell who they are. Errors are the cause of ctx, and that of a closed session.
+func (s *Service) Find(ctx context.Context, query Query, limit time.Duration) (*market.Thread, error) {
+	if known := s.byAnchor(query.Anchor); known != nil {
+		return known, nil
+	}
+	parties, err := s.parties(ctx, query.tag(), limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.resolve(query, parties), nil
+}
+
+func (s *Service) resolve(query Query, parties []string) (found *market.Thread) {
 	s.inbox.Read(func(threads *market.Threads) {
-		found = threads.Resolve(query.Anchor, query.tag(), query.Pubkeys)
+		found = threads.Resolve(query.Anchor, query.tag(), query.Pubkeys, parties)
 	})
+	return found
+}
+
+// parties returns who takes part in the trade that a tag names, by its public orders; nil
+// where they do not tell, or nothing hangs on it.
+func (s *Service) parties(ctx context.Context, tag string, limit time.Duration) ([]string, error) {
+	tagged := s.tagged(tag)
+	if len(tagged) == 0 || len(tagged) == 1 && s.tradeThread(tag, nil).Ours {
+		return nil, nil
+	}
+	people, listed, err := s.listed(ctx, tag, limit)
+	if err != nil || !listed {
+		return nil, err
+	}
+	parties := people.People()
+	if !slices.Contains(parties, s.me) {
+		return nil, nil
+	}
+	return parties, nil
+}
+
+func (s *Service) tradeThread(tradeID string, parties []string) (found market.TradeThread) {
+	s.inbox.Read(func(threads *market.Threads) { found = threads.TradeThread(tradeID, parties) })
 	return found
 }
 

@@ -110,6 +110,8 @@ type seedPlace struct{ keys *derivation.Keys }
 
 func (p seedPlace) Keys(context.Context) (*derivation.Keys, error) { return p.keys, nil }
 
+func (p seedPlace) Stored(context.Context) (bool, error) { return true, nil }
+
 // person is an account with everything the service stands on, as in a daemon.
 type person struct {
 	*threads.Service
@@ -248,12 +250,22 @@ func (p *person) say(to threads.Addressed, text string) threads.Sent {
 	return sent
 }
 
+// find returns the thread that is meant, nil when there is none.
+func (p *person) find(query threads.Query) *market.Thread {
+	p.t.Helper()
+	found, err := p.Find(patient(p.t), query, patience)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
+}
+
 // awaitText waits until a thread ends with the text.
 func (p *person) awaitText(anchor, text string) *market.Thread {
 	p.t.Helper()
 	var thread *market.Thread
 	eventually(p.t, fmt.Sprintf("%q arrives", text), func() bool {
-		if thread = p.Find(threads.Query{Anchor: anchor}); thread == nil {
+		if thread = p.find(threads.Query{Anchor: anchor}); thread == nil {
 			return false
 		}
 		texts := thread.TextMessages()

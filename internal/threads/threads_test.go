@@ -39,7 +39,7 @@ func TestMessagesBothWays(t *testing.T) {
 	if got := guest.awaitText(sent.Thread.Anchor, "It is."); got.Unread() != 1 || len(got.TextMessages()) != 2 {
 		t.Errorf("%d unread of %d", got.Unread(), len(got.TextMessages()))
 	}
-	if got := host.Find(threads.Query{Pubkeys: []string{guest.public}, Conversation: "summer"}); got.Unread() != 1 {
+	if got := host.find(threads.Query{Pubkeys: []string{guest.public}, Conversation: "summer"}); got.Unread() != 1 {
 		t.Errorf("an own message counts: %d unread", got.Unread())
 	}
 }
@@ -56,7 +56,7 @@ func TestAddressLeavesNoThread(t *testing.T) {
 	if to.Thread.Tag != "winter" || len(to.Thread.Participants) != 2 {
 		t.Errorf("%+v", to.Thread)
 	}
-	if guest.Find(query) != nil || len(guest.anchors()) != 0 {
+	if guest.find(query) != nil || len(guest.anchors()) != 0 {
 		t.Error("the preview has made a thread")
 	}
 }
@@ -106,7 +106,7 @@ func TestRolesOfAnOffer(t *testing.T) {
 	t.Parallel()
 	guest, host, escrow := start(t, commonRelay), start(t, commonRelay), start(t, commonRelay)
 	begun := guest.begin(host.offer(escrow), escrow)
-	eventually(t, "the offer arrives", func() bool { return host.Find(threads.Query{TradeID: begun.id}) != nil })
+	eventually(t, "the offer arrives", func() bool { return host.find(threads.Query{TradeID: begun.id}) != nil })
 	for _, test := range []struct {
 		who  *person
 		role string
@@ -171,6 +171,48 @@ func TestEscrowThread(t *testing.T) {
 	to, err := b.host.Address(patient(t), threads.Addressee{Query: threads.Query{TradeID: b.id, Anchor: want}, Role: "guest", Limit: patience})
 	if err != nil || !slices.Equal(to.Thread.Participants, sorted(b.guest.public, b.host.public)) {
 		t.Errorf("a role beside the wider thread: %+v, %v", to, err)
+	}
+}
+
+// A stranger who has seen the public order writes under its trade id.
+func TestStrangersInATrade(t *testing.T) {
+	t.Parallel()
+	b := book(t)
+	stranger := start(t, commonRelay)
+	sent := stranger.write("Send me the door code.", b.id, b.host.public)
+	b.host.awaitText(sent.Thread.Anchor, "Send me the door code.")
+	pair := sorted(b.guest.public, b.host.public)
+	if found := b.host.find(threads.Query{TradeID: b.id}); !slices.Equal(found.Participants, pair) {
+		t.Errorf("found the thread of %q", found.Participants)
+	}
+	to, err := b.host.Address(patient(t), threads.Addressee{Query: threads.Query{TradeID: b.id}, Limit: patience})
+	if err != nil || !slices.Equal(to.Thread.Participants, pair) {
+		t.Errorf("addressed to %q, %v", to.Recipients, err)
+	}
+}
+
+// A public order, and one sent on in private, name a key that nobody reads.
+func TestTradeKeysAreNobody(t *testing.T) {
+	t.Parallel()
+	guest, host, escrow, friend := start(t, commonRelay), start(t, commonRelay), start(t, commonRelay), start(t, commonRelay)
+	begun := guest.begin(host.offer(escrow), escrow)
+	if _, err := guest.inbox.Send(patient(t), market.NewOrderMessage(begun.offer.Event, begun.id, []string{friend.public})); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		who  *person
+		want []string // nil for a refusal
+	}{{host, []string{guest.public}}, {friend, nil}} {
+		eventually(t, "the offer arrives", func() bool { return test.who.find(threads.Query{TradeID: begun.id}) != nil })
+		to, err := test.who.Address(patient(t), threads.Addressee{
+			Query: threads.Query{Pubkeys: []string{begun.key.PublicKey()}, TradeID: begun.id}, Limit: patience,
+		})
+		if coded := fault.From(err); test.want == nil && (coded == nil || coded.Code != fault.InvalidInput || coded.Path != "recipientPubkeys[0]") || test.want != nil && err != nil {
+			t.Errorf("%+v, %v", to, err)
+		}
+		if diff := cmp.Diff(test.want, to.Recipients); diff != "" {
+			t.Errorf("recipients (-want +got):\n%s", diff)
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func TestReserveCanBeGivenUp(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	close(guest.seed.held)
-	end, err := run.reserving.take(patient(t), guest.public)
+	end, err := run.reserving.Take(patient(t), guest.public)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,15 +162,112 @@ func TestReserveCanBeGivenUp(t *testing.T) {
 	end()
 }
 
-// The messages may take longer than a reservation waits for them.
-func TestReserveGoesOnWithoutMessages(t *testing.T) {
+// The messages may take longer than a reservation waits for them. A device that has
+// read them before goes on, a new one does not: another may have sent offers.
+func TestReserveWithoutMessages(t *testing.T) {
 	t.Parallel()
 	guest := newPerson(t, commonRelay)
-	run := guest.newProcess()
-	run.Service.inbox = &silentInbox{}
+	run, quiet := guest.quietly()
 	run.limits.inbox = time.Millisecond
-	if keys := guest.reserve(run, true); keys.Index != 1 {
-		t.Errorf("reserved %d", keys.Index)
+	run.Start()
+	// The half of the history that has come holds an order of the other device.
+	host := newPerson(t, commonRelay)
+	quiet.get(rumorOf(t, guest.public, privateOrder(host.public, "aa", guest.tradeID(5)), guest.tradeID(5), host.public))
+	for _, persist := range []bool{false, true} {
+		if _, err := run.Reserve(patient(t), persist); !fault.From(err).Retryable {
+			t.Errorf("on a new device: %v", err)
+		}
+	}
+	if highest, _ := guest.indexes.MaxAccountIndex(t.Context()); highest != noIndex {
+		t.Errorf("index %d was stored", highest)
+	}
+	quiet.goLive()
+	eventually(t, "what was met is stored", func() bool {
+		highest, err := guest.indexes.MaxAccountIndex(t.Context())
+		return err == nil && highest == 5
+	})
+	if keys := guest.reserve(run, true); keys.Index != 6 {
+		t.Errorf("with the messages reserved %d", keys.Index)
+	}
+	again, _ := guest.quietly()
+	again.limits.inbox = time.Millisecond
+	if keys := guest.reserve(again, true); keys.Index != 7 {
+		t.Errorf("where they were read before, reserved %d", keys.Index)
+	}
+}
+
+func TestReleasedIndexes(t *testing.T) {
+	t.Parallel()
+	guest := newPerson(t, commonRelay)
+	run := guest.start()
+	first, second, third := guest.reserve(run, true), guest.reserve(run, true), guest.reserve(run, true)
+	run.Release(third)
+	run.Release(first)
+	run.Release(first)
+	run.Release(TradeKeys{TradeID: guest.tradeID(9)})
+	if preview := guest.reserve(run, false); preview.Index != first.Index {
+		t.Errorf("previewed %d, released %d", preview.Index, first.Index)
+	}
+	// What shows use all the same is not given out again.
+	content := market.OrderContent{Stage: market.StageCommit, Quantity: 1}
+	guest.publish(guest.local, &nostr.Event{
+		PubKey: guest.public, Kind: market.KindOrder, CreatedAt: nostr.Now(), Content: content.Encode(),
+		Tags: nostr.Tags{{"a", "30402:" + guest.public + ":x"}, {"d", first.TradeID}},
+	})
+	for _, want := range []int{third.Index, third.Index + 1} {
+		if keys := guest.reserve(run, true); keys.Index != want || keys.Index == second.Index {
+			t.Errorf("reserved %d, want %d", keys.Index, want)
+		}
+	}
+	if guest.indexes.highest != third.Index+1 {
+		t.Errorf("stored %d", guest.indexes.highest)
+	}
+}
+
+// A device that is signed in anew knows no highest index, but the offers that were sent.
+func TestKeysFarAboveTheHighest(t *testing.T) {
+	t.Parallel()
+	guest, host, escrow := newPerson(t, commonRelay), newPerson(t, commonRelay), newPerson(t, commonRelay)
+	guest.indexes.highest = 150
+	booked := guest.start().begin(host.offer(escrow), escrow)
+	device := *guest
+	device.indexes = &indexPlace{highest: noIndex}
+	run := device.start()
+	eventually(t, "the trade key is found", func() bool {
+		return run.Controls(booked.keys.Key.PublicKey(), booked.tradeID())
+	})
+	keys, ours, err := run.TradeKeys(patient(t), booked.tradeID())
+	if err != nil || !ours || keys.Index != booked.keys.Index {
+		t.Errorf("keys of index %d, ours %t, %v", keys.Index, ours, err)
+	}
+	if next := device.reserve(run, false); next.Index != booked.keys.Index+1 {
+		t.Errorf("next %d", next.Index)
+	}
+}
+
+// Whoever asks for keys before they were looked for so far waits for them.
+func TestKeysFarAboveAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	guest, host := newPerson(t, commonRelay), newPerson(t, commonRelay)
+	run, quiet := guest.quietly()
+	id := guest.tradeID(farIndexes - 1)
+	quiet.get(rumorOf(t, guest.public, privateOrder(host.public, "aa", id), id, host.public))
+	if keys, ours, err := run.TradeKeys(patient(t), id); err != nil || !ours || keys.Index != farIndexes-1 {
+		t.Errorf("keys of index %d, ours %t, %v", keys.Index, ours, err)
+	}
+}
+
+// An account that only looks at its messages gets no seed.
+func TestStartMakesNoSeed(t *testing.T) {
+	t.Parallel()
+	guest := newPerson(t, commonRelay)
+	guest.seed.absent.Store(true)
+	run := guest.start()
+	run.Resume()
+	run.trips()
+	run.stop()
+	if made := guest.seed.made.Load(); made != 0 {
+		t.Errorf("the seed was asked for %d times", made)
 	}
 }
 

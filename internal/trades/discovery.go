@@ -9,11 +9,10 @@ import (
 )
 
 const (
-	// maxTrades bounds the trades that are followed: anybody can send us orders with any
-	// trade id.
-	maxTrades = 16_000
 	// maxTradeID bounds the length of a trade id, which stands in filters.
 	maxTradeID = 256
+	// maxAuthors bounds the keys of ours that are remembered of one trade: there is one.
+	maxAuthors = 8
 )
 
 // observe learns from a message which trade it is about (spec 60 §8.3).
@@ -27,7 +26,7 @@ func (s *Service) observe(rumor market.Rumor) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.follow(child.Order.TradeID, child.Sender == s.me)
+	t := s.follow(child.Order.TradeID, child.Sender)
 	if t == nil {
 		return
 	}
@@ -51,7 +50,9 @@ func (s *Service) isOfTwo(event *nostr.Event, tradeID string) bool {
 // we have sent ourselves goes before what others claim.
 func (s *Service) recordSeller(t *trade, child market.OrderChild) {
 	seller, ours := ownerOf(child.Order), child.Sender == s.me
-	t.sent = t.sent || ours
+	if ours {
+		s.recordSent(t, child.Order)
+	}
 	switch {
 	case t.seller == "", ours && !t.sellerIsOurs:
 		t.seller, t.sellerIsOurs = seller, ours
@@ -60,22 +61,41 @@ func (s *Service) recordSeller(t *trade, child market.OrderChild) {
 	}
 }
 
-// follow returns a trade that is followed from now on if it was not; nil when there
-// are too many. The lock is held.
-func (s *Service) follow(tradeID string, ours bool) *trade {
+// recordSent notes that we have sent an order of the trade, and as guest, by which key.
+func (s *Service) recordSent(t *trade, order market.Order) {
+	t.sent = true
+	author := order.Event.PubKey
+	if ownerOf(order) == s.me || ownerOf(order) == author || slices.Contains(t.authors, author) {
+		return
+	}
+	if len(t.authors) < maxAuthors {
+		t.authors = append(t.authors, author)
+	}
+	if _, found := s.ring.index(t.id); !found {
+		signal(s.strayed)
+	}
+}
+
+// follow returns a trade that is followed from now on if it was not, because of what
+// the sender has sent; nil when there are too many. The lock is held.
+func (s *Service) follow(tradeID, sender string) *trade {
 	if t, ok := s.trades[tradeID]; ok {
 		return t
 	}
-	if len(s.trades) >= maxTrades && !ours {
-		if !s.full {
-			s.full = true
-			s.log.Warn().Str("event", "trades.too_many").Int("trades", len(s.trades)).Send()
-		}
-		return nil
-	}
 	t := &trade{id: tradeID}
+	switch gone := s.makeRoom(sender); {
+	case gone != nil:
+		t.place = gone.place
+		s.feed.replace(t.place, tradeID)
+	case len(s.trades) >= s.limits.trades && sender != s.me:
+		return nil
+	default:
+		t.place = s.feed.add(tradeID)
+	}
 	s.trades[tradeID] = t
-	s.feed.add(tradeID)
+	if sender != s.me {
+		s.claims.add(t, sender)
+	}
 	for _, event := range s.own[tradeID].events() {
 		s.apply(event)
 	}
@@ -83,16 +103,36 @@ func (s *Service) follow(tradeID string, ours bool) *trade {
 	return t
 }
 
+// makeRoom gives a trade up that is known from somebody's messages alone, and returns
+// it, when another one would be too many: of the sender, else of all. The lock is held.
+func (s *Service) makeRoom(sender string) *trade {
+	gone := s.claims.surplus(sender, s.limits.claims)
+	if gone == nil {
+		if len(s.trades) < s.limits.trades {
+			return nil
+		}
+		if !s.full {
+			s.full = true
+			s.log.Warn().Str("event", "trades.too_many").Int("trades", len(s.trades)).Send()
+		}
+		if gone = s.claims.oldest(); gone == nil {
+			return nil
+		}
+	}
+	gone.gone = true
+	delete(s.trades, gone.id)
+	return gone
+}
+
 // Track follows a trade that this process has begun, before a message about it comes
 // back. The seller is the owner of its listing.
 func (s *Service) Track(tradeID, seller string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.follow(tradeID, true); t != nil {
-		t.sent = true
-		if !t.sellerIsOurs {
-			t.seller, t.sellerIsOurs = seller, true
-		}
+	t := s.follow(tradeID, s.me)
+	t.sent = true
+	if !t.sellerIsOurs {
+		t.seller, t.sellerIsOurs = seller, true
 	}
 }
 
@@ -102,6 +142,7 @@ func (s *Service) inboxIsLive() {
 	defer s.mu.Unlock()
 	s.inboxLive = true
 	s.feed.hurry()
+	signal(s.ring.higher) // Indexes that were met are stored from now on.
 	s.notify()
 }
 

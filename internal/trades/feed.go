@@ -34,18 +34,20 @@ type feed struct {
 	// What follows is guarded by the service's lock.
 
 	ids []string
-	// asked is how many of the ids the chunks cover.
-	asked  int
-	chunks []*chunk
+	// unasked is true while the chunks do not cover the ids.
+	unasked bool
+	chunks  []*chunk
 }
 
 // chunk is one REQ.
 type chunk struct {
 	ids []string
 	// settled is true once the relay has sent what it has, or was given its time;
-	// complete when it has said so.
+	// complete when it has said so, until the subscription ends.
 	settled, complete bool
-	stop              context.CancelFunc
+	// subscription is nil while there is none.
+	subscription *relay.Subscription
+	stop         context.CancelFunc
 	// opened is closed when the first REQ was sent, or could not be.
 	opened chan struct{}
 }
@@ -54,9 +56,19 @@ func newFeed(s *Service) *feed {
 	return &feed{service: s, grown: make(chan struct{}, 1), hurried: make(chan struct{}, 1)}
 }
 
-// add has a trade followed. The service's lock is held.
-func (f *feed) add(tradeID string) {
+// add has a trade followed, and returns its place. The service's lock is held.
+func (f *feed) add(tradeID string) (place int) {
 	f.ids = append(f.ids, tradeID)
+	f.unasked = true
+	signal(f.grown)
+	return len(f.ids) - 1
+}
+
+// replace has a trade followed in the place of another, so that only one chunk is
+// asked for anew. The service's lock is held.
+func (f *feed) replace(place int, tradeID string) {
+	f.ids[place] = tradeID
+	f.unasked = true
 	signal(f.grown)
 }
 
@@ -65,19 +77,22 @@ func (f *feed) hurry() { signal(f.hurried) }
 
 // settled reports whether all trades were asked for. The service's lock is held.
 func (f *feed) settled() bool {
-	return f.asked == len(f.ids) && !slices.ContainsFunc(f.chunks, func(c *chunk) bool { return !c.settled })
+	return !f.unasked && !slices.ContainsFunc(f.chunks, func(c *chunk) bool { return !c.settled })
 }
 
-// isComplete reports whether the relay has said that it sent all it has of a trade.
-// The service's lock is held.
+// isComplete reports whether the relay has said that it sent all it has of a trade, and
+// still shows what comes. The service's lock is held.
 func (f *feed) isComplete(tradeID string) bool {
-	return slices.ContainsFunc(f.chunks, func(c *chunk) bool { return c.complete && slices.Contains(c.ids, tradeID) })
+	return slices.ContainsFunc(f.chunks, func(c *chunk) bool { return slices.Contains(c.ids, tradeID) && c.isComplete() })
 }
 
-// complete reports whether the relay has said that it sent all it has of every trade.
-// The service's lock is held.
+// complete is isComplete for all trades. The service's lock is held.
 func (f *feed) complete() bool {
-	return !slices.ContainsFunc(f.chunks, func(c *chunk) bool { return !c.complete })
+	return !slices.ContainsFunc(f.chunks, func(c *chunk) bool { return !c.isComplete() })
+}
+
+func (c *chunk) isComplete() bool {
+	return c.complete && c.subscription != nil && c.subscription.Standing()
 }
 
 // run asks for new trades, after a while in which more may come.
@@ -129,8 +144,8 @@ func (f *feed) cover(ctx context.Context) {
 	before := f.chunks
 	var chunks, fresh, stale []*chunk
 	for i, ids := range wanted {
-		if i < len(before) && len(before[i].ids) == len(ids) {
-			chunks = append(chunks, before[i]) // Ids are only ever added at the end.
+		if i < len(before) && slices.Equal(before[i].ids, ids) {
+			chunks = append(chunks, before[i])
 			continue
 		}
 		opened := &chunk{ids: ids, opened: make(chan struct{})}
@@ -142,7 +157,7 @@ func (f *feed) cover(ctx context.Context) {
 	if len(before) > len(wanted) {
 		stale = append(stale, before[len(wanted):]...)
 	}
-	f.chunks, f.asked = chunks, len(f.ids)
+	f.chunks, f.unasked = chunks, false
 	s.mu.Unlock()
 	for _, c := range fresh {
 		var listening context.Context
@@ -190,7 +205,7 @@ func (f *feed) follow(ctx context.Context, c *chunk) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.settle(c, false)
+		f.interrupt(c)
 		s.log.Info().Str("event", "trades.interrupted").Err(err).Send()
 		pause(ctx, wait)
 	}
@@ -204,6 +219,9 @@ func (f *feed) listen(ctx context.Context, c *chunk, filter nostr.Filter) error 
 		return err
 	}
 	defer subscription.Close()
+	f.service.mu.Lock()
+	c.subscription = subscription
+	f.service.mu.Unlock()
 	boundary := time.NewTimer(f.service.limits.stored)
 	defer boundary.Stop()
 	stored := subscription.Stored()
@@ -245,5 +263,14 @@ func (f *feed) settle(c *chunk, complete bool) {
 		return
 	}
 	c.settled, c.complete = true, c.complete || complete
+	f.service.notify()
+}
+
+// interrupt notes that nothing comes of a chunk for now: what the relay said before
+// tells nothing of what happens meanwhile.
+func (f *feed) interrupt(c *chunk) {
+	f.service.mu.Lock()
+	defer f.service.mu.Unlock()
+	c.settled, c.complete, c.subscription = true, false, nil
 	f.service.notify()
 }

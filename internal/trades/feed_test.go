@@ -10,6 +10,7 @@ import (
 	"github.com/nbd-wtf/go-nostr"
 	"github.com/rs/zerolog"
 
+	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/sandbox"
 )
@@ -100,6 +101,96 @@ func TestNoTradesAtAll(t *testing.T) {
 	}
 }
 
+// A relay that stops answering says nothing of what happens meanwhile, whatever it said
+// before.
+func TestAnswersDoNotLastForEver(t *testing.T) {
+	t.Parallel()
+	for name, faults := range map[string]sandbox.Faults{"closed": {Closed: "error: busy"}, "cut off": {DropOnRequest: true}, "silent": {NoEOSE: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own := startRelay(t)
+			host := newPerson(t, own)
+			run, quiet := host.quietly()
+			run.limits.stored, run.listings.timeout = 20*time.Millisecond, 20*time.Millisecond
+			run.Track("t", host.public)
+			quiet.goLive()
+			eventually(t, "the answer is whole", func() bool { return run.hostings().Warning == nil })
+			own.Relay.Break(faults)
+			wait := PublicWait{Limit: 50 * time.Millisecond, UntilAnswered: true, Done: func([]market.Order) bool { return false }}
+			if found, err := run.WaitPublic(patient(t), "t", wait); err != nil || found.Complete {
+				t.Errorf("what was asked now is complete %t, %v", found.Complete, err)
+			}
+			own.Relay.Drop()
+			eventually(t, "lists warn", func() bool { return run.hostings().Warning != nil })
+			own.Relay.Heal()
+			own.Relay.Drop()
+			eventually(t, "the answer is whole again", func() bool { return run.hostings().Warning == nil })
+			wait.Limit = patience
+			if found, err := run.WaitPublic(patient(t), "t", wait); err != nil || !found.Complete {
+				t.Errorf("then complete %t, %v", found.Complete, err)
+			}
+		})
+	}
+}
+
+// Whoever floods an account with orders drives out his own first, then those that
+// nobody has answered, and never ours.
+func TestFloodOfMessages(t *testing.T) {
+	t.Parallel()
+	own := startRelay(t)
+	me, host, guest, flooder := newPerson(t, own), newPerson(t, own), newPerson(t, own), newPerson(t, own)
+	run, quiet := me.quietly()
+	run.limits.trades, run.limits.claims = 20, 10
+	follows := func(tradeID string) bool {
+		run.mu.Lock()
+		defer run.mu.Unlock()
+		return run.trades[tradeID] != nil && slices.Contains(run.feed.ids, tradeID) && run.feed.ids[run.trades[tradeID].place] == tradeID
+	}
+	quiet.get(rumorOf(t, guest.public, privateOrder(me.public, "aa", "offered"), "offered", me.public))
+	quiet.get(rumorOf(t, me.public, privateOrder(host.public, "bb", "ours"), "ours", host.public))
+	quiet.get(rumorOf(t, guest.public, privateOrder(me.public, "aa", "public"), "public", me.public))
+	booked := me.publicOrder("public", market.StageCommit, nostr.Now())
+	run.take(&booked)
+	junk := func(sender string, count int) {
+		for i := range count {
+			id := fmt.Sprint(sender[:8], i)
+			quiet.get(rumorOf(t, sender, privateOrder(me.public, "cc", id), id, me.public))
+		}
+	}
+	junk(flooder.public, 50)
+	for id, want := range map[string]bool{"offered": true, "ours": true, "public": true, fmt.Sprint(flooder.public[:8], 39): false, fmt.Sprint(flooder.public[:8], 40): true} {
+		if follows(id) != want {
+			t.Errorf("one sender: %s is followed: %t", id, !want)
+		}
+	}
+	quiet.goLive()
+	run.settle()
+	if list := run.hostings(); list.Warning != nil {
+		t.Errorf("one sender: warning %v", list.Warning)
+	}
+	for range 5 {
+		junk(newPerson(t, own).public, 10)
+	}
+	quiet.get(rumorOf(t, guest.public, privateOrder(me.public, "aa", "later"), "later", me.public))
+	for id, want := range map[string]bool{"offered": false, "ours": true, "public": true, "later": true} {
+		if follows(id) != want {
+			t.Errorf("many senders: %s is followed: %t", id, !want)
+		}
+	}
+	run.mu.Lock()
+	trades, ids := len(run.trades), len(run.feed.ids)
+	run.mu.Unlock()
+	if trades != 20 || ids != 20 {
+		t.Errorf("%d trades, %d ids", trades, ids)
+	}
+	late := me.publicOrder("later", market.StageCommit, nostr.Now())
+	me.publish(me.local, &late)
+	eventually(t, "an order in a place that was taken over is seen", func() bool { return len(run.hostings().Items) == 2 })
+	if list := run.hostings(); list.Warning == nil || !fault.Is(list.Warning, fault.PartialResult) {
+		t.Errorf("warning %v", list.Warning)
+	}
+}
+
 // A relay that does not answer makes a list with a warning, and is asked again.
 func TestPartialAnswers(t *testing.T) {
 	t.Parallel()
@@ -156,17 +247,20 @@ func rumorOf(t testing.TB, sender string, order *nostr.Event, tradeID string, re
 	return rumor
 }
 
+// privateOrder is an order of a negotiation, by any author for any listing.
+func privateOrder(owner, author, tradeID string) *nostr.Event {
+	content := market.OrderContent{Stage: market.StageNegotiate, Quantity: 1}
+	event := &nostr.Event{PubKey: author, Kind: market.KindOrder, CreatedAt: 1, Content: content.Encode(),
+		Tags: nostr.Tags{{"a", "30402:" + owner + ":x"}, {"d", tradeID}}}
+	event.ID = event.GetID()
+	return event
+}
+
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	me := newPerson(t, commonRelay)
 	host, other, stranger := newPerson(t, commonRelay), newPerson(t, commonRelay), newPerson(t, commonRelay)
-	order := func(owner, author, tradeID string) *nostr.Event {
-		content := market.OrderContent{Stage: market.StageNegotiate, Quantity: 1}
-		event := &nostr.Event{PubKey: author, Kind: market.KindOrder, CreatedAt: 1, Content: content.Encode(),
-			Tags: nostr.Tags{{"a", "30402:" + owner + ":x"}, {"d", tradeID}}}
-		event.ID = event.GetID()
-		return event
-	}
+	order := privateOrder
 	run, quiet := me.quietly()
 	quiet.get(rumorOf(t, stranger.public, order(stranger.public, other.public, "misfit"), "misfit", me.public))
 	quiet.get(rumorOf(t, stranger.public, order("no pubkey", other.public, "odd"), "odd", me.public))

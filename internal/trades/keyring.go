@@ -3,6 +3,7 @@ package trades
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -15,6 +16,11 @@ const (
 	// scannedIndexes is how many indexes are looked through for a trade id at least
 	// (spec 50 §9.3).
 	scannedIndexes = 64
+	// farIndexes is how many are looked through for the trade id of an order that we have
+	// sent ourselves.
+	farIndexes = 2048
+	// farStep is after how many of them the caller is asked whether to go on.
+	farStep = 64
 	// keptSigners is how many trade keys are kept ready to sign.
 	keptSigners = 64
 	// noIndex is the highest index of an account without trades.
@@ -29,6 +35,9 @@ type keyring struct {
 	indexes Indexes
 	// higher gets a signal when an index was met that is above the stored one.
 	higher chan struct{}
+
+	// scanning is held while indexes far above are looked through. It is taken before mu.
+	scanning sync.Mutex
 
 	mu sync.Mutex
 	// keys is nil until the seed is known.
@@ -100,6 +109,34 @@ func (r *keyring) scanTo(count int) error {
 	}
 	r.ids = ids
 	return err
+}
+
+// scanFar derives the trade ids of all indexes that can be ours; fresh is false when
+// they were before.
+func (r *keyring) scanFar(ctx context.Context) (fresh bool, err error) {
+	r.scanning.Lock()
+	defer r.scanning.Unlock()
+	r.mu.Lock()
+	keys, ids := r.keys, slices.Clone(r.ids)
+	r.mu.Unlock()
+	if keys == nil || len(ids) >= farIndexes {
+		return false, nil
+	}
+	for len(ids) < farIndexes { // Takes too long for the lock.
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if ids, err = deriveTradeIDs(keys, ids, min(len(ids)+farStep, farIndexes)); err != nil {
+			return false, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for index := len(r.ids); index < len(ids); index++ {
+		r.ids = append(r.ids, ids[index])
+		r.byID[ids[index]] = index
+	}
+	return true, nil
 }
 
 // deriveTradeIDs continues the trade ids of the indexes from 0 on.
@@ -201,16 +238,17 @@ func (r *keyring) signer(index int) (*signer.Local, error) {
 	return local, nil
 }
 
-// storedHighest returns the highest index as far as it is known here or stored.
-func (r *keyring) storedHighest(ctx context.Context) (int, error) {
-	stored, err := r.indexes.MaxAccountIndex(ctx)
+// storedHighest returns the highest index that is stored, and the one that is known
+// here, which is not below.
+func (r *keyring) storedHighest(ctx context.Context) (stored, highest int, err error) {
+	stored, err = r.indexes.MaxAccountIndex(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("reading the highest trade account: %w", err)
+		return noIndex, noIndex, fmt.Errorf("reading the highest trade account: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.highest = max(r.highest, stored)
-	return r.highest, r.scan()
+	return stored, r.highest, r.scan()
 }
 
 // raise stores an index as reserved.

@@ -34,17 +34,82 @@ func (s *Service) AwaitControls(ctx context.Context, pubkey, tradeID string) (bo
 }
 
 // TradeKeys returns our keys in a trade that we began as guest; false when we did not.
-// It waits for the seed.
+// It waits for the seed. For an order that we have sent, indexes far above the highest
+// known one are looked through too: a device that is signed in anew knows none.
 func (s *Service) TradeKeys(ctx context.Context, tradeID string) (TradeKeys, bool, error) {
 	if err := s.learnKeys(ctx); err != nil {
 		return TradeKeys{}, false, err
 	}
 	index, ok := s.ring.index(tradeID)
+	if !ok && s.sentAsGuest(tradeID) {
+		if err := s.findStrayed(ctx); err != nil {
+			return TradeKeys{}, false, err
+		}
+		index, ok = s.ring.index(tradeID)
+	}
 	if !ok {
 		return TradeKeys{}, false, nil
 	}
 	keys, err := s.tradeKeys(index)
 	return keys, err == nil, err
+}
+
+func (s *Service) sentAsGuest(tradeID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.known(tradeID).authors) > 0
+}
+
+// followStrayed looks for the keys of trades that we have sent orders of, and that are
+// above the indexes that are looked through as a rule.
+func (s *Service) followStrayed(ctx context.Context) {
+	for {
+		select {
+		case <-s.strayed:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.findStrayed(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn().Str("event", "trades.keys_not_found").Err(err).Send()
+		}
+	}
+}
+
+// findStrayed has everything judged anew that keys were missing for.
+func (s *Service) findStrayed(ctx context.Context) error {
+	fresh, err := s.ring.scanFar(ctx)
+	if err == nil && fresh {
+		s.judgeAnew(func(t *trade, _ *tradeGroup) bool { return len(t.authors) > 0 })
+	}
+	return err
+}
+
+// hasStrayed reports whether the keys of a trade that we have begun as guest are not
+// known. The lock is held.
+func (s *Service) hasStrayed() bool {
+	for _, t := range s.trades {
+		if len(t.authors) > 0 {
+			if _, found := s.ring.index(t.id); !found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeAnew follows keys that have become known.
+func (s *Service) judgeAnew(concerns func(*trade, *tradeGroup) bool) {
+	s.inbox.Reassess()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.listed {
+		for _, group := range t.groups {
+			if concerns(t, group) {
+				s.enqueue(group)
+			}
+		}
+	}
+	s.notify()
 }
 
 func (s *Service) tradeKeys(index int) (TradeKeys, error) {

@@ -25,7 +25,7 @@ type List struct {
 	// Items are in order of their first public order, one for each trade. Those whose
 	// Verification is not valid are not for people.
 	Items []Item
-	// Warning is nil when the list is whole, else a retryable partial_result.
+	// Warning is nil when the list is whole, else a partial_result.
 	Warning *fault.Error
 }
 
@@ -62,7 +62,7 @@ func (s *Service) lists(t *trade, group market.OrderGroup, hostings bool) bool {
 	if isHosting := group.SellerPubkey() == s.me; isHosting || hostings {
 		return isHosting && hostings
 	}
-	return group.ListsTrip(func(pubkey string) bool { return s.ring.controls(pubkey, t.id) }, t.sent)
+	return group.ListsTrip(s.facts(t, t.orders()))
 }
 
 // doubt says why there may be more than is listed. The lock is held.
@@ -74,6 +74,9 @@ func (s *Service) doubt(settled bool) *fault.Error {
 		return partial("Not all trades are verified yet.")
 	case !s.feed.complete():
 		return partial("The Hostr relay did not answer in full.")
+	case s.full:
+		return fault.New(fault.PartialResult,
+			"There may be more trades. The account has got messages about more than %d, so that the oldest are passed over of which nothing is public and nothing was answered.", s.limits.trades)
 	}
 	return nil
 }

@@ -60,7 +60,9 @@ func (o *ownEvents) events() []*nostr.Event {
 
 // Publish signs and publishes a public order, and then the transition that follows the
 // author's last one in this trade (spec 50 §7). One author publishes one thing at a
-// time in a trade. A negotiation is refused: it is private (spec 50 §3.4).
+// time in a trade, until it has ended whoever waits for it. A negotiation is refused: it
+// is private (spec 50 §3.4). So is, as already_cancelled, whatever comes after the
+// author's cancellation, and retryably what does not follow the author's last step.
 //
 // Once the order is signed all of it goes on when ctx ends. When the transition fails
 // the order is public nevertheless, and the error says so.
@@ -76,8 +78,12 @@ func (s *Service) Publish(ctx context.Context, publication Publication) (Publish
 	if publication.Key.PublicKey() != order.Event.PubKey {
 		return Published{}, fault.New(fault.UnexpectedError, "The order of trade %.80s was not published: its author has another key.", order.TradeID)
 	}
-	end, err := s.publishing.take(ctx, order.Event.PubKey+":"+order.TradeID)
+	end, err := s.publishing.Take(ctx, order.Event.PubKey+":"+order.TradeID)
 	if err != nil {
+		return Published{}, err
+	}
+	if err := s.checkStep(publication, order); err != nil {
+		end()
 		return Published{}, err
 	}
 	signed := *publication.Order
@@ -113,6 +119,61 @@ func (s *Service) Publish(ctx context.Context, publication Publication) (Publish
 	case <-ctx.Done():
 		return Published{}, context.Cause(ctx)
 	}
+}
+
+// cancelledDetails are the details of already_cancelled for a committed trade (spec 51
+// §5.1).
+type cancelledDetails struct {
+	TradeID    string             `json:"tradeId"`
+	OrderGroup []market.EventJSON `json:"orderGroup"`
+}
+
+// checkStep refuses a step that the author's last one, as far as it is known here, does
+// not allow: another call may have taken one since the order was made. The turn is held.
+// A log that contradicts itself decides nothing.
+func (s *Service) checkStep(publication Publication, order market.Order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	author := order.Event.PubKey
+	t := s.known(order.TradeID)
+	orders := s.ordersOf(t)
+	mine := slices.DeleteFunc(slices.Clone(orders), func(other market.Order) bool { return other.Event.PubKey != author })
+	cancelled := slices.ContainsFunc(market.OrdersOfTrade(mine, nil), func(last market.Order) bool { return last.Stage == market.StageCancel })
+	last := publication.From
+	if chain := market.ResolveTransitions(s.transitionsOf(t, author), publication.Role); chain.Failure == nil && len(chain.Ordered) > 0 {
+		last = chain.Ordered[len(chain.Ordered)-1].To
+	}
+	switch {
+	case cancelled || last == market.StageCancel:
+		return fault.New(fault.AlreadyCancelled, "Trade %.80s is cancelled already.", order.TradeID).
+			WithDetails(cancelledDetails{TradeID: order.TradeID, OrderGroup: market.EventsOfOrders(market.OrdersOfTrade(orders, s.trusted(t, orders)))})
+	case last != publication.From:
+		return fault.New(fault.UnexpectedError,
+			"The order of trade %.80s was not published: the trade has gone on to stage %s meanwhile. Try again.", order.TradeID, last).Transient()
+	}
+	return nil
+}
+
+// transitionsOf returns the author's transitions in a trade as far as they are known.
+// The lock is held.
+func (s *Service) transitionsOf(t *trade, author string) []market.OrderTransition {
+	known := map[string]bool{}
+	var transitions []market.OrderTransition
+	add := func(transition market.OrderTransition) {
+		if event := transition.Event; event.PubKey == author && transition.TradeID == t.id && !known[event.ID] {
+			known[event.ID] = true
+			transitions = append(transitions, transition)
+		}
+	}
+	for _, transition := range t.transitions {
+		add(transition)
+	}
+	for _, event := range s.own[t.id].events() {
+		if transition, err := market.DecodeOrderTransition(event); err == nil {
+			add(transition)
+		}
+	}
+	return transitions
 }
 
 // publish is the part that goes on. The order is signed.

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
@@ -18,7 +21,9 @@ type Resolution struct {
 	Group   market.OrderGroup
 	// Seller, Buyer and Escrow are identities.
 	Seller, Buyer, Escrow string
-	// Participants are all of them, sorted; the account is one.
+	// Participants are these three and nobody else, sorted; the account is one. Further
+	// keys that an order names are its author's word: they would be let into the
+	// conversation (spec 60 §5.3 has them in).
 	Participants []string
 }
 
@@ -45,6 +50,9 @@ type ResolutionError struct {
 	Missing []market.Role
 	// Cause may be nil.
 	Cause error
+
+	once  sync.Once
+	coded *fault.Error
 }
 
 // ResolutionDetails are the details of the failure (spec 60 §9.2).
@@ -76,20 +84,16 @@ func (e *ResolutionError) Error() string {
 	return text
 }
 
-// Unwrap returns the cause.
-func (e *ResolutionError) Unwrap() error { return e.Cause }
-
-// As makes it a coded failure.
-func (e *ResolutionError) As(target any) bool {
-	coded, ok := target.(**fault.Error)
-	if ok {
-		*coded = &fault.Error{
+// Unwrap returns the failure as it is coded, always the same, which leads to the cause.
+func (e *ResolutionError) Unwrap() error {
+	e.once.Do(func() {
+		e.coded = &fault.Error{
 			Code: fault.EscrowThreadResolutionFailed, Message: e.Error(), Cause: e.Cause,
 			Retryable: e.Problem == ProblemUndecided || e.Cause != nil && fault.From(e.Cause).Retryable,
 			Details:   ResolutionDetails{TradeID: e.TradeID, ActivePubkey: e.ActivePubkey},
 		}
-	}
-	return ok
+	})
+	return e.coded
 }
 
 // ResolveTrade finds seller, buyer and escrow of a public trade that the account takes
@@ -146,11 +150,14 @@ var errNoSeed = fault.New(fault.UnexpectedError, "The account seed, which tells 
 // resolution requires all roles, and us among the people.
 func (s *Service) resolution(group market.OrderGroup, participants market.GroupParticipants, failure *ResolutionError) (Resolution, error) {
 	resolved := Resolution{
-		TradeID: failure.TradeID, Group: group, Participants: participants.Resolved,
-		Seller: participants.ProvenPubkey(market.RoleSeller),
-		Buyer:  participants.ProvenPubkey(market.RoleBuyer),
-		Escrow: participants.ProvenPubkey(market.RoleEscrow),
+		TradeID: failure.TradeID, Group: group,
+		Seller: s.person(group, participants, market.RoleSeller),
+		Buyer:  s.person(group, participants, market.RoleBuyer),
+		Escrow: s.person(group, participants, market.RoleEscrow),
 	}
+	resolved.Participants = []string{resolved.Seller, resolved.Buyer, resolved.Escrow}
+	slices.Sort(resolved.Participants)
+	resolved.Participants = slices.Compact(resolved.Participants)
 	for _, role := range []struct {
 		pubkey string
 		role   market.Role
@@ -168,6 +175,19 @@ func (s *Service) resolution(group market.OrderGroup, participants market.GroupP
 		return Resolution{}, failure
 	}
 	return resolved, nil
+}
+
+// person returns who plays a role, "" when that is not known. Behind our trade key that
+// is the account, whatever proofs there are.
+func (s *Service) person(group market.OrderGroup, participants market.GroupParticipants, role market.Role) string {
+	if s.Controls(participants.RawPubkey(role), group.TradeID()) {
+		return s.me
+	}
+	pubkey := participants.ProvenPubkey(role)
+	if !nostr.IsValidPublicKey(pubkey) {
+		return ""
+	}
+	return pubkey
 }
 
 // listedGroup returns the group that lists show of a trade, as it is now.
@@ -216,11 +236,7 @@ func (s *Service) askedGroup(ctx context.Context, tradeID string) (market.OrderG
 		verified = append(verified, market.VerifiedGroup{Group: group, Verification: group.VerifyWithoutChain(listing, false)})
 	}
 	s.mu.Lock()
-	t, known := s.trades[tradeID]
-	if !known {
-		t = &trade{id: tradeID}
-	}
-	trusted := s.trusted(t, orders)
+	trusted := s.trusted(s.known(tradeID), orders)
 	s.mu.Unlock()
 	chosen, ok := market.ChooseGroup(verified, trusted)
 	if !ok && !answer.Complete {

@@ -20,6 +20,7 @@ import (
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/turns"
 )
 
 // Relays is what the service needs of a session's relay client.
@@ -55,7 +56,10 @@ type Inbox interface {
 
 // Keys gives the keys derived from the account seed.
 type Keys interface {
+	// Keys makes a seed where there is none, and publishes its backup.
 	Keys(ctx context.Context) (*derivation.Keys, error)
+	// Stored reports whether the seed is here, so that nobody is asked for it.
+	Stored(ctx context.Context) (bool, error)
 }
 
 // Indexes is where the highest trade account index ever reserved rests.
@@ -89,8 +93,11 @@ type Config struct {
 	Chains Chains
 	// Verifier is nil where no chain can be asked about payments.
 	Verifier ChainVerifier
+	// IsEscrow tells that the account is an escrow of the environment: trades that name
+	// it are listed (market.OrderGroup.ListsTrip).
+	IsEscrow bool
 	// Turns are shared by all services of the process; nil means this one's own.
-	Turns *Turns
+	Turns *turns.Keyed
 	// Now is the machine's clock when nil.
 	Now    func() time.Time
 	Logger zerolog.Logger
@@ -104,6 +111,7 @@ type Service struct {
 	inbox    Inbox
 	chains   Chains
 	verifier ChainVerifier
+	isEscrow bool
 	now      func() time.Time
 	log      zerolog.Logger
 	limits   limits
@@ -114,17 +122,21 @@ type Service struct {
 	feed     *feed
 	// reserving and publishing keep one caller at a time to an account's indexes, and to
 	// what an author publishes in a trade.
-	reserving  *Turns
-	publishing Turns
+	reserving  *turns.Keyed
+	publishing turns.Keyed
+	// released are indexes that were reserved and not used.
+	released releasedIndexes
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	// wake gets a signal when there is something to verify, openProofs when there are
-	// proofs for the remote signer.
-	wake, openProofs chan struct{}
+	// proofs for the remote signer, strayed when keys of ours are not found.
+	wake, openProofs, strayed chan struct{}
 
 	mu     sync.Mutex
 	trades map[string]*trade
+	// claims are those of them that are nothing else.
+	claims claims
 	// listed are the trades with public orders, in order of their first one.
 	listed []*trade
 	// own are orders and transitions that this process has published, by trade id.
@@ -159,6 +171,8 @@ type limits struct {
 	signer time.Duration
 	// retryFirst and retryLongest pace what could not be found out.
 	retryFirst, retryLongest time.Duration
+	// trades is how many are followed, claims how many of them one sender may claim.
+	trades, claims int
 }
 
 func usualLimits() limits {
@@ -166,6 +180,7 @@ func usualLimits() limits {
 		inbox: 20 * time.Second, stored: 10 * time.Second,
 		debounce: 500 * time.Millisecond, debounceLongest: 5 * time.Second,
 		signer: 30 * time.Second, retryFirst: 5 * time.Second, retryLongest: 5 * time.Minute,
+		trades: maxTrades, claims: maxClaims,
 	}
 }
 
@@ -176,14 +191,14 @@ func New(config Config) *Service {
 		config.Now = time.Now
 	}
 	if config.Turns == nil {
-		config.Turns = &Turns{}
+		config.Turns = &turns.Keyed{}
 	}
 	s := &Service{
 		relays: config.Relays, account: config.Account, me: config.Account.PublicKey(), inbox: config.Inbox,
-		chains: config.Chains, verifier: config.Verifier, now: config.Now, log: config.Logger, limits: usualLimits(),
+		chains: config.Chains, verifier: config.Verifier, isEscrow: config.IsEscrow, now: config.Now, log: config.Logger, limits: usualLimits(),
 		ring:   newKeyring(config.Account.PublicKey(), config.Keys, config.Indexes),
 		proofs: newProofMemory(), listings: newListingMemory(config.Relays), reserving: config.Turns,
-		wake: make(chan struct{}, 1), openProofs: make(chan struct{}, 1), changed: make(chan struct{}),
+		wake: make(chan struct{}, 1), openProofs: make(chan struct{}, 1), strayed: make(chan struct{}, 1), changed: make(chan struct{}),
 		trades: map[string]*trade{}, own: map[string]*ownEvents{},
 	}
 	s.feed = newFeed(s)
@@ -194,7 +209,8 @@ func New(config Config) *Service {
 }
 
 // Start begins to follow the account's trades, starts the inbox, and goes on until
-// Close. Further calls do nothing.
+// Close. Further calls do nothing. A seed that is not here yet is not asked for: to make
+// one is up to those who need it (spec 20 §8.2).
 func (s *Service) Start() {
 	s.mu.Lock()
 	first := !s.started
@@ -207,7 +223,8 @@ func (s *Service) Start() {
 	s.background("verifying orders", s.verify)
 	s.background("opening proofs", s.open)
 	s.background("storing trade indexes", s.storeIndexes)
-	s.learnKeysSoon()
+	s.background("looking for trade keys", s.followStrayed)
+	s.learnStoredKeys()
 	s.inbox.Start()
 }
 
@@ -226,7 +243,7 @@ func (s *Service) Close() {
 // signer was restored.
 func (s *Service) Resume() {
 	s.proofs.forgetFailures()
-	s.learnKeysSoon()
+	s.learnStoredKeys()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, trade := range s.listed {
@@ -239,8 +256,9 @@ func (s *Service) Resume() {
 	}
 }
 
-// storeIndexes stores higher indexes as they are met. What cannot be stored now is met
-// again after the next start.
+// storeIndexes stores higher indexes as they are met, once the messages are read: a
+// stored one says that no other device has used more (Reserve). What cannot be stored
+// now is met again after the next start.
 func (s *Service) storeIndexes(ctx context.Context) {
 	for {
 		select {
@@ -248,20 +266,42 @@ func (s *Service) storeIndexes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := s.ring.raise(ctx, s.ring.highestMet()); err != nil && ctx.Err() == nil {
+		s.mu.Lock()
+		live := s.inboxLive
+		s.mu.Unlock()
+		highest := s.ring.highestMet()
+		if !live || highest == noIndex {
+			continue
+		}
+		if err := s.ring.raise(ctx, highest); err != nil && ctx.Err() == nil {
 			s.log.Warn().Str("event", "trades.index_not_stored").Err(err).Send()
 		}
 	}
 }
 
+// SeedIsReady has the keys found: the account seed is there, or may be made.
+func (s *Service) SeedIsReady() { s.learnKeysSoon() }
+
 // learnKeysSoon has the keys found in the background, once; whoever needs them asks
 // again.
-func (s *Service) learnKeysSoon() {
+func (s *Service) learnKeysSoon() { s.learnInBackground(s.learnKeys) }
+
+// learnStoredKeys is learnKeysSoon where the seed is here.
+func (s *Service) learnStoredKeys() {
+	s.learnInBackground(func(ctx context.Context) error {
+		if stored, err := s.ring.source.Stored(ctx); err != nil || !stored {
+			return err
+		}
+		return s.learnKeys(ctx)
+	})
+}
+
+func (s *Service) learnInBackground(learn func(ctx context.Context) error) {
 	if s.ring.known() {
 		return
 	}
 	s.background("finding the trade keys", func(ctx context.Context) {
-		if err := s.learnKeys(ctx); err != nil && ctx.Err() == nil {
+		if err := learn(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn().Str("event", "trades.keys_unknown").Err(err).Send()
 		}
 	})
@@ -274,17 +314,12 @@ func (s *Service) learnKeys(ctx context.Context) error {
 	if err != nil || !fresh {
 		return err
 	}
-	s.inbox.Reassess()
+	s.judgeAnew(func(_ *trade, group *tradeGroup) bool { return group.needsKeys })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, trade := range s.listed {
-		for _, group := range trade.groups {
-			if group.needsKeys {
-				s.enqueue(group)
-			}
-		}
+	if s.hasStrayed() {
+		signal(s.strayed)
 	}
-	s.notify()
 	return nil
 }
 

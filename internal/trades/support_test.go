@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,9 +128,17 @@ type seedPlace struct {
 	keys *derivation.Keys
 	// held, if not nil, holds the answer back until it is closed.
 	held chan struct{}
+	// absent is true while the keys would have to be made, made counts how often they were.
+	absent atomic.Bool
+	made   atomic.Int64
 }
 
+func (p *seedPlace) Stored(context.Context) (bool, error) { return !p.absent.Load(), nil }
+
 func (p *seedPlace) Keys(ctx context.Context) (*derivation.Keys, error) {
+	if p.absent.Load() {
+		p.made.Add(1)
+	}
 	if p.held != nil {
 		select {
 		case <-p.held:

@@ -22,8 +22,13 @@ type trade struct {
 	// sellerIsOurs is true when we have sent one that says so.
 	seller       string
 	sellerIsOurs bool
-	// sent is true when we have sent an order of the trade.
-	sent bool
+	// sent is true when we have sent an order of the trade, authors are who signed those
+	// that we sent as guest: a trade key of ours, also while the seed is not known.
+	sent    bool
+	authors []string
+	// place is the trade's in the feed, gone is true once it is not followed any more.
+	place int
+	gone  bool
 	// children are the private orders of our two-party threads.
 	children []market.OrderChild
 	// groups are the public orders, in order of arrival.
@@ -95,7 +100,10 @@ func (t *trade) put(order market.Order) (*tradeGroup, bool) {
 // facts returns what makes orders of the trade trusted (spec 50 §17), the public ones
 // given. Whose listing it is we say ourselves first, then those who wrote to us.
 func (s *Service) facts(t *trade, orders []market.Order) market.TradeFacts {
-	facts := market.TradeFacts{Ours: s.me, Controlled: []string{s.me}, Children: t.children, ListingOwner: t.seller}
+	facts := market.TradeFacts{
+		Ours: s.me, IsEscrow: s.isEscrow, Controlled: append([]string{s.me}, t.authors...), Sent: t.sent,
+		Children: t.children, ListingOwner: t.seller,
+	}
 	if key, ok := s.ring.tradeKey(t.id); ok {
 		facts.Controlled = append(facts.Controlled, key)
 	}
@@ -132,11 +140,28 @@ func (s *Service) trusted(t *trade, orders []market.Order) []string {
 func (s *Service) TrustedAuthors(tradeID string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.trades[tradeID]
-	if !ok {
-		t = &trade{id: tradeID}
-	}
+	t := s.known(tradeID)
 	return s.trusted(t, t.orders())
+}
+
+// known returns what is known of a trade, which may be nothing. The lock is held.
+func (s *Service) known(tradeID string) *trade {
+	if t, ok := s.trades[tradeID]; ok {
+		return t
+	}
+	return &trade{id: tradeID}
+}
+
+// ordersOf returns the public orders of a trade, those that this process has published
+// included. The lock is held.
+func (s *Service) ordersOf(t *trade) []market.Order {
+	orders := t.orders()
+	for _, event := range s.own[t.id].events() {
+		if order, err := market.DecodeOrder(event); err == nil {
+			orders = append(orders, order)
+		}
+	}
+	return oncePerID(orders)
 }
 
 // Transitions returns the public transitions of a known trade in order of arrival, by

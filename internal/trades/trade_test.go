@@ -194,6 +194,164 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
+// slowKey holds a publication where the caller is gone and the order is not public yet.
+type slowKey struct {
+	Signer
+	signed chan struct{}
+	goOn   chan struct{}
+}
+
+func (k slowKey) SignEvent(ctx context.Context, event *nostr.Event) error {
+	if event.Kind == market.KindOrderTransition {
+		close(k.signed)
+		<-k.goOn
+	}
+	return k.Signer.SignEvent(ctx, event)
+}
+
+// A second cancellation waits for the first, also when nobody waits for that, and is
+// refused then.
+func TestCancellationsAtOnce(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	travelling := guest.start()
+	booked := travelling.begin(host.offer(escrow), escrow)
+	own, err := market.DecodeOrder(booked.commit().Order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := slowKey{booked.keys.Key, make(chan struct{}), make(chan struct{})}
+	cancel := func(ctx context.Context, key Signer) error {
+		_, err := travelling.Publish(ctx, Publication{
+			Order: market.CancelOwnOrder(own, nostr.Now()), Key: key, Role: market.RoleBuyer,
+			Type: market.TransitionCancel, From: market.StageCommit,
+		})
+		return err
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- cancel(ctx, slow) }()
+	<-slow.signed
+	go func() { second <- cancel(patient(t), booked.keys.Key) }()
+	giveUp()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+	close(slow.goOn)
+	if err := <-second; !fault.Is(err, fault.AlreadyCancelled) || fault.From(err).Details == nil {
+		t.Errorf("the second: %v", err)
+	}
+	err = cancel(patient(t), booked.keys.Key)
+	if !fault.Is(err, fault.AlreadyCancelled) {
+		t.Errorf("a third: %v", err)
+	}
+	chain := travelling.Transitions(booked.tradeID())
+	if resolved := market.ResolveTransitions(chain, market.RoleBuyer); resolved.Failure != nil || len(chain) != 2 {
+		t.Errorf("%d transitions, %v", len(chain), resolved.Failure)
+	}
+	if _, err := travelling.Publish(patient(t), Publication{
+		Order: booked.commitment(), Key: booked.keys.Key, Role: market.RoleBuyer, Type: market.TransitionCommit, From: market.StageNegotiate,
+	}); !fault.Is(err, fault.AlreadyCancelled) {
+		t.Errorf("a commit after it: %v", err)
+	}
+}
+
+// An order that was made before another one of its author was published is stale.
+func TestPublishOfAStaleOrder(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	travelling := guest.start()
+	booked := travelling.begin(host.offer(escrow), escrow)
+	booked.commit()
+	_, err := travelling.Publish(patient(t), Publication{
+		Order: booked.commitment(), Key: booked.keys.Key, Role: market.RoleBuyer, Type: market.TransitionCommit, From: market.StageNegotiate,
+	})
+	if !fault.Is(err, fault.UnexpectedError) || !fault.From(err).Retryable {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Anybody can commit to a listing of his own, name somebody as its guest and write to
+// him: that makes no trip. For an escrow, whom others have to name, it does.
+func TestTripsOfStrangers(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	for _, isEscrow := range []bool{false, true} {
+		run, quiet := guest.quietly()
+		run.isEscrow = isEscrow
+		order := host.publish(host.local, &nostr.Event{
+			PubKey: host.public, Kind: market.KindOrder, CreatedAt: nostr.Now(), Content: market.OrderContent{Stage: market.StageCommit, Quantity: 1}.Encode(),
+			Tags: nostr.Tags{{"a", "30402:" + host.public + ":x"}, {"d", "claimed" + host.public}, {"p", host.public, "", "seller"}, {"p", guest.public, "", "buyer"}},
+		})
+		quiet.get(rumorOf(t, host.public, order, "claimed"+host.public, guest.public))
+		quiet.goLive()
+		run.settle()
+		if items := run.trips().Items; (len(items) == 1) != isEscrow {
+			t.Errorf("escrow %t: %d trips", isEscrow, len(items))
+		}
+	}
+
+	// Nor do cancellations by strangers of what is negotiated in private.
+	travelling := guest.start()
+	booked := travelling.begin(host.offer(escrow), escrow)
+	strange := newPerson(t, commonRelay).strangerOrder(booked, market.StageCancel, nostr.Tag{"p", host.public, "", "seller"}, nostr.Tag{"p", guest.public, "", "buyer"})
+	eventually(t, "the stranger's order is there", func() bool {
+		travelling.mu.Lock()
+		defer travelling.mu.Unlock()
+		t := travelling.trades[booked.tradeID()]
+		return len(t.groups) == 1 && t.groups[0].group.Orders()[0].Event.ID == strange.ID
+	})
+	travelling.settle()
+	if items := travelling.trips().Items; len(items) != 0 {
+		t.Errorf("%d trips by a stranger's word", len(items))
+	}
+	booked.commit()
+	travelling.awaitStage(booked.tradeID(), market.StageCommit, travelling.trips)
+}
+
+// A hostile host may name whom he likes in a public order: our identity, our trade key,
+// strangers, and what is no key at all.
+func TestHostileParticipants(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	travelling := guest.start()
+	booked := travelling.begin(host.offer(escrow), escrow)
+	stranger := newPerson(t, commonRelay)
+	host.publish(host.local, &nostr.Event{
+		PubKey: host.public, Kind: market.KindOrder, CreatedAt: nostr.Now(), Content: market.OrderContent{Stage: market.StageCommit, Quantity: 1}.Encode(),
+		Tags: nostr.Tags{{"a", booked.place.anchor.String()}, {"d", booked.tradeID()}, {"p", host.public, "", "seller"}, {"p", guest.public, "", ""},
+			{"p", booked.keys.Key.PublicKey(), "", "buyer"}, {"p", escrow.public, "", "escrow"}, {"p", stranger.public, "", ""}, {"p", "garbage", "", ""}},
+	})
+	travelling.awaitStage(booked.tradeID(), market.StageCommit, travelling.trips)
+	resolved, err := travelling.ResolveTrade(patient(t), booked.tradeID(), patience)
+	want := []string{host.public, guest.public, escrow.public}
+	slices.Sort(want)
+	if err != nil || resolved.Buyer != guest.public || !slices.Equal(resolved.Participants, want) {
+		t.Errorf("resolved %+v, %v", resolved, err)
+	}
+}
+
+func TestEscrowThatIsNoKey(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	travelling := guest.start()
+	booked := travelling.begin(host.offer(escrow), escrow)
+	host.publish(host.local, &nostr.Event{
+		PubKey: host.public, Kind: market.KindOrder, CreatedAt: nostr.Now(), Content: market.OrderContent{Stage: market.StageCommit, Quantity: 1}.Encode(),
+		Tags: nostr.Tags{{"a", booked.place.anchor.String()}, {"d", booked.tradeID()}, {"p", host.public, "", "seller"},
+			{"p", booked.keys.Key.PublicKey(), "", "buyer"}, {"p", "garbage", "", "escrow"}},
+	})
+	travelling.awaitStage(booked.tradeID(), market.StageCommit, travelling.trips)
+	_, err := travelling.ResolveTrade(patient(t), booked.tradeID(), patience)
+	var failure *ResolutionError
+	if !errors.As(err, &failure) || !slices.Equal(failure.Missing, []market.Role{market.RoleEscrow}) {
+		t.Errorf("error %v", err)
+	}
+	if coded := fault.From(err); !errors.Is(err, coded) || fault.From(err) != coded || coded.Code != fault.EscrowThreadResolutionFailed {
+		t.Errorf("coded as %v", coded)
+	}
+}
+
 // A chain that forked elsewhere keeps the transition from being written, not the order.
 func TestPublishWithABrokenChain(t *testing.T) {
 	t.Parallel()

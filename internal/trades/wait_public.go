@@ -37,7 +37,7 @@ type PublicWait struct {
 type PublicOrders struct {
 	Orders []market.Order
 	// Complete is true when the relay has said that it sent all it has, and our keys tell
-	// which of it is ours. Without it, and without an order, it is not known whether there
+	// which of it is ours: with UntilAnswered in this wait, not some time before. Without it, and without an order, it is not known whether there
 	// is one.
 	Complete bool
 }
@@ -161,17 +161,9 @@ func (w *publicWaiting) look() (found PublicOrders, seen sight, changed <-chan s
 	s := w.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, followed := s.trades[w.tradeID]
-	if !followed {
-		t = &trade{id: w.tradeID}
-	}
-	orders := t.orders()
-	for _, event := range s.own[w.tradeID].events() {
-		if order, err := market.DecodeOrder(event); err == nil {
-			orders = append(orders, order)
-		}
-	}
-	orders = oncePerID(append(orders, w.found...))
+	t := s.known(w.tradeID)
+	_, followed := s.trades[w.tradeID]
+	orders := oncePerID(append(s.ordersOf(t), w.found...))
 	facts := s.facts(t, orders)
 	trusted := facts.TrustedAuthors()
 	if followed || slices.ContainsFunc(orders, s.namesUs) {
@@ -179,7 +171,7 @@ func (w *publicWaiting) look() (found PublicOrders, seen sight, changed <-chan s
 	}
 	sells := facts.ListingOwner == s.me
 	keys := sells || s.ring.known()
-	found.Complete = keys && (w.answered || s.feed.isComplete(w.tradeID))
+	found.Complete = keys && (w.answered || !w.until.UntilAnswered && s.feed.isComplete(w.tradeID))
 	seen.all = w.until.UntilAnswered && keys && w.answered && s.inboxLive && s.feed.settled()
 	// In a trade that we have begun, strangers alone never count. In others they do once
 	// all is there that could tell them from the parties.
