@@ -37,6 +37,10 @@ type Action struct {
 	RequiredRole string
 	// Public actions may be called without a pubkey.
 	Public bool
+	// AnyName actions need a pubkey but no account: any text names who asks.
+	AnyName bool
+	// Pending actions are not implemented yet.
+	Pending bool
 	// HasDryRun tells of a dryRun property, HasDates of start or end.
 	HasDryRun bool
 	HasDates  bool
@@ -88,6 +92,8 @@ func newAction(set *definition.Set, defined definition.Action) (Action, error) {
 		ReadOnly:        defined.ReadOnly,
 		RequiredRole:    defined.RequiredRole,
 		Public:          defined.Public,
+		AnyName:         defined.AnyName,
+		Pending:         defined.Pending,
 		HasDryRun:       defined.HasDryRun,
 		HasDates:        defined.HasDates,
 	}, nil

@@ -34,6 +34,8 @@ type Catalog struct {
 	actions []Action
 	byID    map[string]int
 	render  func() rendering
+	// specifications are the amenity keys of a listing.
+	specifications []string
 }
 
 // Load reads the embedded catalog. An error means that the program was built from
@@ -43,7 +45,10 @@ func Load() (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalog := &Catalog{byID: map[string]int{}}
+	catalog := &Catalog{
+		byID:           map[string]int{},
+		specifications: slices.Concat(set.Specifications.Numeric, set.Specifications.Boolean),
+	}
 	for _, defined := range set.Actions() {
 		action, err := newAction(set, defined)
 		if err != nil {
@@ -76,6 +81,9 @@ func (c *Catalog) IDs() []string {
 
 // Actions returns all actions in catalog order.
 func (c *Catalog) Actions() []Action { return slices.Clone(c.actions) }
+
+// Specifications returns the amenity keys of a listing, which searches call features.
+func (c *Catalog) Specifications() []string { return slices.Clone(c.specifications) }
 
 // Describe returns the result of the method describe (spec 30 §3), compact. It is
 // rendered once; the caller must not change it.

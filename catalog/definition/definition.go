@@ -35,18 +35,22 @@ type Family struct {
 
 // Action is one action as written in its family's file (spec 30 §1).
 type Action struct {
-	ID            string          `json:"id"`
-	MCPToolName   string          `json:"mcpToolName"`
-	Title         string          `json:"title"`
-	Description   string          `json:"description"`
-	Guidance      string          `json:"guidance"`
-	InputTypeName string          `json:"inputTypeName"`
-	ReadOnly      bool            `json:"readOnly"`
-	RequiredRole  string          `json:"requiredRole"`
-	Public        bool            `json:"public"`
-	HasDryRun     bool            `json:"hasDryRun"`
-	HasDates      bool            `json:"hasDates"`
-	InputSchema   json.RawMessage `json:"inputSchema"`
+	ID            string `json:"id"`
+	MCPToolName   string `json:"mcpToolName"`
+	Title         string `json:"title"`
+	Description   string `json:"description"`
+	Guidance      string `json:"guidance"`
+	InputTypeName string `json:"inputTypeName"`
+	ReadOnly      bool   `json:"readOnly"`
+	RequiredRole  string `json:"requiredRole"`
+	Public        bool   `json:"public"`
+	// AnyName actions need a pubkey but no account: any text names who asks (spec 20 §6.1).
+	AnyName bool `json:"anyName"`
+	// Pending actions check input and account; their work is still to come.
+	Pending     bool            `json:"pending"`
+	HasDryRun   bool            `json:"hasDryRun"`
+	HasDates    bool            `json:"hasDates"`
+	InputSchema json.RawMessage `json:"inputSchema"`
 	// Parse maps properties to rules; Rules reads it.
 	Parse json.RawMessage `json:"parse"`
 	// Example is an input that a person could send.

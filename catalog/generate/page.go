@@ -43,9 +43,9 @@ hostr-daemon call hostr.listings.search location=Lisbon guests=2
 
 The MCP bridge offers each of them as a tool, named like the action with underscores for dots.
 
-**Who may call.** *Anybody* needs no sign-in. *Account* needs the pubkey of a signed-in account. *Session* needs a name for the session that signs in, such as the id of an MCP session. *Escrow* needs an account that the environment lists as an escrow.
+**Who may call.** *Anybody* needs no sign-in. *Account* needs the pubkey of a signed-in account. *Session* needs no sign-in either, but a ` + "`pubkey`" + `: any text that names who asks, such as the id of an MCP session; in a terminal it may be left out. *Escrow* needs an account that the environment lists as an escrow.
 
-**What it does.** *Reads* changes nothing. *Preview* writes, but only shows what it would do until ` + "`dryRun`" + ` is false. *Acts* writes at once.
+**What it does.** *Reads* changes nothing. *Preview* writes, but only shows what it would do until ` + "`dryRun`" + ` is false. *Acts* writes at once. *To come* is not implemented yet: it checks input and account, and answers ` + "`not_implemented`" + `.
 
 ## At a glance
 
@@ -286,9 +286,6 @@ func ruleOf(rules []definition.NamedRule, name string) definition.Rule {
 	return definition.Rule{}
 }
 
-// signIn is the one action that is called for a session without an account yet.
-const signIn = "hostr.session.connect"
-
 // caller tells who may call the action.
 func (a action) caller() string {
 	switch {
@@ -296,7 +293,7 @@ func (a action) caller() string {
 		return "Escrow"
 	case a.Public:
 		return "Anybody"
-	case a.ID == signIn:
+	case a.AnyName:
 		return "Session"
 	default:
 		return "Account"
@@ -306,6 +303,8 @@ func (a action) caller() string {
 // effect tells what a call does.
 func (a action) effect() string {
 	switch {
+	case a.Pending:
+		return "*To come*"
 	case a.ReadOnly:
 		return "Reads"
 	case a.HasDryRun:

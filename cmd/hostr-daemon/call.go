@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,17 +34,17 @@ func (c *callCommand) Run(options *Options) error {
 	}
 	action, known := loaded.Lookup(c.Action)
 	if !known {
-		return unknownAction(c.Action)
+		return unknownAction(loaded, c.Action)
 	}
 	input, err := terminal.Input(action, c.Input)
 	if err != nil {
 		return usageError{err}
 	}
-	caller, err := c.caller()
+	caller, err := c.caller(action)
 	if err != nil {
 		return usageError{err}
 	}
-	if err := terminal.UnknownInput(os.Stderr, action, input); err != nil {
+	if err := terminal.UnknownInput(os.Stderr, loaded, action, input); err != nil {
 		return err
 	}
 	ctx, stop := endOnSignal()
@@ -56,20 +55,16 @@ func (c *callCommand) Run(options *Options) error {
 	}
 	outcome, err := c.call(ctx, program, request.Action{ID: c.Action, Pubkey: caller, Input: input})
 	if ctx.Err() == nil {
-		err = c.report(outcome, err)
+		err = c.report(outcome, err, caller, func() []string { return program.accounts(ctx, options.secrets()) })
 	}
 	return orSignal(ctx, program.closeAfter(err))
 }
 
-// byAnyName are the actions that want a caller's name and no account: a sign-in, which
-// goes by any name until it is an account, and reads (spec 20 §6.1).
-var byAnyName = []string{connectAction, "hostr.listings.availability", "hostr.listings.reviews", "hostr.listings.orderGroups"}
-
 // caller is who calls: an npub as the account it is, other text as it stands. Where any
 // name does, a person need not make one up.
-func (c *callCommand) caller() (string, error) {
+func (c *callCommand) caller(action catalog.Action) (string, error) {
 	as := strings.TrimSpace(c.As)
-	if as == "" && slices.Contains(byAnyName, c.Action) {
+	if as == "" && action.AnyName {
 		return "terminal", nil
 	}
 	if !strings.HasPrefix(as, "npub1") {
@@ -83,11 +78,12 @@ func (c *callCommand) caller() (string, error) {
 	return pubkey, nil
 }
 
-// call runs the action; a sign-in that waits for a person shows its code first.
+// call runs the action; a sign-in shows its code first, then waits whatever its input
+// says: what listens for the signer is this process.
 func (c *callCommand) call(ctx context.Context, program *program, call request.Action) (request.Outcome, error) {
 	if call.ID == connectAction {
 		// An input that is none is told by the call itself.
-		if input, err := actions.ParseSessionConnectInput(call.Input); err == nil && input.Wait {
+		if input, err := actions.ParseSessionConnectInput(call.Input); err == nil {
 			return c.signIn(ctx, program, call, input)
 		}
 	}
@@ -125,6 +121,9 @@ func (c *callCommand) signIn(ctx context.Context, program *program, call request
 	if err := terminal.SignInCode(out, code, isTerminal(out)); err != nil {
 		return request.Outcome{}, err
 	}
+	if err := terminal.Waiting(os.Stderr, time.Duration(input.TimeoutSeconds)*time.Second); err != nil {
+		return request.Outcome{}, err
+	}
 	call.Input = end
 	outcome, err = wait(ctx, program, call)
 	if fault.Is(err, fault.NostrConnectTimeout) {
@@ -151,15 +150,26 @@ func wait(ctx context.Context, program *program, call request.Action) (request.O
 	return outcome, err
 }
 
-func (c *callCommand) report(outcome request.Outcome, err error) error {
+// report prints what came of the call. Which accounts there are is looked up only where
+// it is told: that may ask a keyring.
+func (c *callCommand) report(outcome request.Outcome, err error, caller string, accounts func() []string) error {
+	call := terminal.Call{Action: c.Action, As: strings.TrimSpace(c.As), Pubkey: caller, Now: time.Now()}
 	if err != nil {
-		if writeErr := terminal.Failure(os.Stderr, fault.From(err)); writeErr != nil {
+		failure := fault.From(err)
+		if failure.Code == fault.AuthRequired {
+			call.Accounts = accounts()
+			failure = call.Unauthorized(failure)
+		}
+		if writeErr := terminal.Failure(os.Stderr, failure); writeErr != nil {
 			return writeErr
 		}
 		return exit(exitFailed)
 	}
+	if status, ok := outcome.Data.(actions.SessionStatus); ok && !status.Authenticated && !c.JSON {
+		call.Accounts = accounts()
+	}
 	if !c.JSON {
-		return terminal.Result(os.Stdout, outcome)
+		return terminal.Result(os.Stdout, call, outcome)
 	}
 	if err := terminal.JSON(os.Stdout, outcome.Data); err != nil {
 		return err
@@ -167,6 +177,9 @@ func (c *callCommand) report(outcome request.Outcome, err error) error {
 	return terminal.Warnings(os.Stderr, outcome.Warnings)
 }
 
-func unknownAction(id string) error {
+func unknownAction(loaded *catalog.Catalog, id string) error {
+	if nearest := loaded.Nearest(id); nearest != "" {
+		return usageError{fmt.Errorf("there is no action %q: did you mean %s? hostr-daemon describe lists them", id, nearest)}
+	}
 	return usageError{fmt.Errorf("there is no action %q: hostr-daemon describe lists them", id)}
 }

@@ -28,7 +28,7 @@ func (d *describeCommand) Run() error {
 	}
 	action, known := loaded.Lookup(d.Action)
 	if !known {
-		return unknownAction(d.Action)
+		return unknownAction(loaded, d.Action)
 	}
 	if d.JSON {
 		return printSpec(loaded, action.ID)
@@ -49,5 +49,5 @@ func printSpec(loaded *catalog.Catalog, id string) error {
 			return terminal.JSON(os.Stdout, described.Actions[place])
 		}
 	}
-	return unknownAction(id)
+	return unknownAction(loaded, id)
 }

@@ -111,7 +111,7 @@ func lastLine(text string) string {
 func TestSigningInAtATerminal(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	before, after := p.signIn(t, (*exec.Cmd).StdoutPipe, "call", "hostr.session.connect", "wait=true", "regenerate=true", "--as", "laptop")
+	before, after := p.signIn(t, (*exec.Cmd).StdoutPipe, "call", "hostr.session.connect", "regenerate=true", "--as", "laptop")
 	if strings.Count(before, "█") < 100 || !strings.HasPrefix(before, "Sign in to Hostr\n") || strings.Contains(before, "\x1b") {
 		t.Errorf("the code is shown as\n%s", before)
 	}
@@ -130,8 +130,14 @@ func TestSigningInAtATerminal(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, p.PublicKey) || !strings.Contains(stdout, p.Name) {
 		t.Errorf("the profile of %s: exit code %d, %q, %q", p.Name, code, stdout, stderr)
 	}
-	if _, stderr, code := p.run(t, "call", "hostr.profile.show", "--as", "laptop"); code != 1 || !strings.HasPrefix(stderr, "auth_required:") {
-		t.Errorf("the name of the sign-in is no account, but: exit code %d, %q", code, stderr)
+	for _, as := range [][]string{{"--as", "laptop"}, nil} {
+		_, stderr, code := p.run(t, append([]string{"call", "hostr.profile.show"}, as...)...)
+		if code != 1 || !strings.HasPrefix(stderr, "auth_required:") || !strings.Contains(stderr, "hint: signed in here: --as\n  "+p.NPub) {
+			t.Errorf("as %q, which is no account: exit code %d, %q", as, code, stderr)
+		}
+	}
+	if stdout, _, code := p.run(t, "call", "hostr.session.status"); code != 0 || !strings.HasPrefix(stdout, "Signed in here:\n  "+p.NPub+"\n") {
+		t.Errorf("the status of nobody in particular: exit code %d, %q", code, stdout)
 	}
 	stdout, _, code = p.run(t, "call", "hostr.session.connect", "wait=true", "--as", p.PublicKey)
 	if code != 0 || stdout != want {
@@ -139,7 +145,7 @@ func TestSigningInAtATerminal(t *testing.T) {
 	}
 	p.signOut(t)
 	stdout, _, _ = p.run(t, "call", "hostr.session.status", "--as", p.PublicKey)
-	if !strings.HasPrefix(stdout, "Nobody is signed in.") {
+	if !strings.HasPrefix(stdout, "This account is not signed in here.\nNobody is signed in here.") {
 		t.Errorf("after signing out: %q", stdout)
 	}
 }
@@ -196,24 +202,22 @@ func TestSigningInForAProgram(t *testing.T) {
 	if stdout.String() != want {
 		t.Errorf("stdout %q, want %q", stdout.String(), want)
 	}
-	if after != "" {
+	if after != "Waiting up to 3 minutes for the signer app to approve; Ctrl-C gives up.\n" {
 		t.Errorf("after the code stderr has %q", after)
 	}
 }
 
-// A code that nobody can use any more is not shown without saying so; one that nobody
-// approves is given up in time.
+// A code is never shown by a command that does not wait for its approval; one that
+// nobody approves is given up in time.
 func TestSignInCodesThatEnd(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	stdout, _, code := p.run(t, "call", "hostr.session.connect", "wait=false", "--as", "laptop")
-	if code != 0 || !strings.Contains(stdout, "\nnostrconnect://") || !strings.HasSuffix(stdout, "  hostr-daemon call hostr.session.connect wait=true\n") {
-		t.Errorf("exit code %d, %q", code, stdout)
-	}
-	stdout, stderr, code := p.run(t, "call", "hostr.session.connect", "wait=true", "timeoutSeconds=1")
-	if code != 1 || !strings.Contains(stdout, "\nnostrconnect://") ||
-		!strings.HasPrefix(stderr, "nostr_connect_timeout: The signer has not approved the sign-in within 1 seconds.") || !strings.Contains(stderr, "for a new code") {
-		t.Errorf("exit code %d, %d bytes, %q", code, len(stdout), stderr)
+	for _, wait := range []string{"wait=true", "wait=false", "regenerate=false"} {
+		stdout, stderr, code := p.run(t, "call", "hostr.session.connect", wait, "timeoutSeconds=1")
+		if code != 1 || !strings.Contains(stdout, "\nnostrconnect://") || !strings.HasPrefix(stderr, "Waiting up to 1 second ") ||
+			!strings.Contains(stderr, "\nnostr_connect_timeout: The signer has not approved the sign-in within 1 seconds.") || !strings.Contains(stderr, "for a new code") {
+			t.Errorf("%s: exit code %d, %d bytes, %q", wait, code, len(stdout), stderr)
+		}
 	}
 	if _, stderr, code := p.run(t, "call", "hostr.session.connect", "wait=perhaps"); code != 1 || !strings.HasPrefix(stderr, "invalid_input:") {
 		t.Errorf("a senseless input: exit code %d, %q", code, stderr)

@@ -197,6 +197,7 @@ func (p *Product) CompleteOAuthNSec(ctx context.Context, complete request.OAuthN
 
 // SignedOut is the result of logoutSession (spec 10 §3.5).
 type SignedOut struct {
+	// Pubkey is the session key; an npub comes back as hex.
 	Pubkey    string `json:"pubkey"`
 	SignedOut bool   `json:"signedOut"`
 }
@@ -207,6 +208,7 @@ func (p *Product) LogoutSession(ctx context.Context, pubkey string) (request.Out
 	if err != nil {
 		return request.Outcome{}, err
 	}
+	pubkey = sessionKey(pubkey)
 	if err := registry.Logout(ctx, pubkey); err != nil {
 		return request.Outcome{}, err
 	}

@@ -50,17 +50,20 @@ func (p *Product) VisibleActions(ctx context.Context, pubkey string) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return p.catalog.Visible(pubkey, facts.EscrowPubkeys), nil
+	visible := p.catalog.Visible(sessionKey(pubkey), facts.EscrowPubkeys)
+	if given := strings.TrimSpace(pubkey); given != "" {
+		visible.Pubkey = &given
+	}
+	return visible, nil
 }
 
 // CallAction runs one action in the order of spec 30 §7.2: caller, session, id,
 // input, work. Every failure is a coded error.
 func (p *Product) CallAction(ctx context.Context, call request.Action) (request.Outcome, error) {
-	call.Pubkey = strings.TrimSpace(call.Pubkey)
+	call.Pubkey = sessionKey(call.Pubkey)
 	spec, known := p.catalog.Lookup(call.ID)
 	if call.Pubkey == "" && !spec.Public {
-		return request.Outcome{}, fault.New(fault.AuthRequired,
-			"%s needs a signed-in account: sign in with hostr.session.connect and pass the account's pubkey.", named(call.ID))
+		return request.Outcome{}, p.nameless(spec, known, call.ID)
 	}
 	from, err := p.caller(ctx, call.Pubkey)
 	if err != nil {
@@ -73,6 +76,29 @@ func (p *Product) CallAction(ctx context.Context, call request.Action) (request.
 		return request.Outcome{}, from.session.Stale(err)
 	}
 	return outcome, nil
+}
+
+// nameless refuses a call without a pubkey. An id that does not exist has the same
+// code (spec 10 §3.4 step 2).
+func (p *Product) nameless(spec catalog.Action, known bool, id string) *fault.Error {
+	if spec.AnyName {
+		return fault.New(fault.AuthRequired,
+			"%s needs the parameter pubkey, which is missing: any text that names who asks, such as your own session's id, will do; nobody need be signed in.", named(id)).At("pubkey")
+	}
+	refusal := fault.New(fault.AuthRequired,
+		"%s needs a signed-in account: sign in with hostr.session.connect and pass the account's pubkey.", named(id))
+	if known {
+		return refusal
+	}
+	return refusal.WithHint(p.meant(id))
+}
+
+// meant is the question for an id that does not exist, "" where none is near.
+func (p *Product) meant(id string) string {
+	if nearest := p.catalog.Nearest(id); nearest != "" {
+		return "Did you mean " + nearest + "?"
+	}
+	return ""
 }
 
 // caller opens the session of a pubkey, or the foreground one.
@@ -149,9 +175,9 @@ func (p *Product) UploadImage(ctx context.Context, upload request.Upload) (reque
 		return request.Outcome{}, err
 	}
 	var signer media.Signer
-	if upload.Pubkey != "" {
-		if session, err := registry.Session(ctx, upload.Pubkey); err == nil {
-			if account := session.Account(); account != nil && account.Pubkey() == upload.Pubkey && !account.NeedsRecovery() {
+	if key := sessionKey(upload.Pubkey); key != "" {
+		if session, err := registry.Session(ctx, key); err == nil {
+			if account := session.Account(); account != nil && account.Pubkey() == key && !account.NeedsRecovery() {
 				signer = watchedSigner{account.Signer(), session}
 			}
 		}
@@ -187,6 +213,7 @@ type unknownDetails struct {
 
 func (p *Product) unknown(id string) *fault.Error {
 	return fault.New(fault.UnknownAction, "There is no action %s; details.availableActions lists those there are.", named(id)).
+		WithHint(p.meant(id)).
 		WithDetails(unknownDetails{Action: id, AvailableActions: p.catalog.IDs()})
 }
 

@@ -24,6 +24,8 @@ type action struct {
 	limit func(call request.Action) time.Duration
 	// waitsForPerson tells of sign-in waits.
 	waitsForPerson func(call request.Action) bool
+	// pending is set where the work is still to come.
+	pending bool
 }
 
 // caller is who asked, with the services to work for them.
@@ -95,9 +97,11 @@ type nothing struct{}
 // pending makes a row of an action whose work is still to come: input and account
 // are checked, so that a caller learns of mistakes, then the answer says so.
 func pending[I parsed](parse func(json.RawMessage) (I, error), what string) action {
-	return signedIn(parse, func(context.Context, caller, *sessions.Account, I) (answer[nothing], error) {
+	row := signedIn(parse, func(context.Context, caller, *sessions.Account, I) (answer[nothing], error) {
 		return answer[nothing]{}, notYet(what)
 	})
+	row.pending = true
+	return row
 }
 
 // connecting is the row of hostr.session.connect, which may wait for a person.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nbd-wtf/go-nostr"
 
+	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/threads"
 )
@@ -41,15 +42,16 @@ type ThreadMessage struct {
 	CreatedAt string `json:"createdAt"`
 }
 
-// newThreadView shows a thread with its last messages to the account me.
-func newThreadView(thread *market.Thread, people threads.People, me string, limit int) ThreadView {
+// newThreadView shows a thread with its last messages to the account me. A warning tells
+// when not even these, or not all orders, can be shown at once.
+func newThreadView(thread *market.Thread, people threads.People, me string, limit int) (ThreadView, *fault.Error) {
 	texts := thread.TextMessages()
 	shown := texts[max(0, len(texts)-limit):]
 	view := ThreadView{
 		Type: "thread-view", Anchor: thread.Anchor, TradeID: thread.Tag, Conversation: thread.Tag,
 		Title: titleOf(thread, people), Counterparties: people.Of(thread.Counterparties),
-		UnreadCount: thread.Unread(), MessageCount: len(texts), HasMoreMessages: len(shown) < len(texts),
-		Messages: make([]ThreadMessage, len(shown)), OrderRequests: requestEvents(thread),
+		UnreadCount: thread.Unread(), MessageCount: len(texts),
+		Messages: make([]ThreadMessage, len(shown)),
 	}
 	for i, message := range shown {
 		view.Messages[i] = ThreadMessage{
@@ -58,7 +60,11 @@ func newThreadView(thread *market.Thread, people threads.People, me string, limi
 			CreatedAt: isoTime(message.Event.CreatedAt),
 		}
 	}
-	return view
+	messages, orders := sizeBudget{left: threadSize}, sizeBudget{left: threadSize}
+	view.Messages = lastFitting(&messages, view.Messages)
+	view.HasMoreMessages = len(view.Messages) < len(texts)
+	view.OrderRequests = lastFitting(&orders, requestEvents(thread))
+	return view, tooLarge(messages.cut || orders.cut)
 }
 
 // titleOf names a thread (spec 60 §10.5).

@@ -44,8 +44,8 @@ func threadView(ctx context.Context, caller caller, account *sessions.Account, i
 	if err != nil {
 		return answer[ThreadViewResult]{}, err
 	}
-	view := newThreadView(found, people, account.Pubkey(), input.Limit)
-	return answer[ThreadViewResult]{data: ThreadViewResult{Found: true, ThreadView: &view}}, nil
+	view, warning := newThreadView(found, people, account.Pubkey(), input.Limit)
+	return answer[ThreadViewResult]{data: ThreadViewResult{Found: true, ThreadView: &view}, warnings: warnings(warning)}, nil
 }
 
 // ThreadMessageResult is the result of hostr.thread.message (spec 60 §10.3).
@@ -77,6 +77,9 @@ func threadMessage(ctx context.Context, caller caller, account *sessions.Account
 		return answer[ThreadMessageResult]{}, err
 	}
 	thread := to.Thread
+	if err := service.CheckSize(thread, input.Content); err != nil {
+		return answer[ThreadMessageResult]{}, err
+	}
 	people, err := service.People(ctx, thread)
 	if err != nil {
 		return answer[ThreadMessageResult]{}, err
@@ -91,8 +94,9 @@ func threadMessage(ctx context.Context, caller caller, account *sessions.Account
 		}
 		result.SentMessage, thread = newSentMessage(sent.Message), sent.Thread
 	}
-	result.ThreadView = newThreadView(thread, people, account.Pubkey(), shownMessages)
-	return answer[ThreadMessageResult]{data: result}, nil
+	view, warning := newThreadView(thread, people, account.Pubkey(), shownMessages)
+	result.ThreadView = view
+	return answer[ThreadMessageResult]{data: result, warnings: warnings(warning)}, nil
 }
 
 // EscrowInvolveResult is the result of hostr.escrow.involve (spec 60 §10.4).
@@ -126,6 +130,9 @@ func escrowInvolve(ctx context.Context, caller caller, account *sessions.Account
 		return answer[EscrowInvolveResult]{}, err
 	}
 	thread := shared.Thread
+	if err := service.CheckSize(thread, input.Content); err != nil {
+		return answer[EscrowInvolveResult]{}, err
+	}
 	people, err := service.People(ctx, thread)
 	if err != nil {
 		return answer[EscrowInvolveResult]{}, err
@@ -148,8 +155,9 @@ func escrowInvolve(ctx context.Context, caller caller, account *sessions.Account
 	if operators := caller.registry.EscrowPubkeys(); slices.Contains(operators, account.Pubkey()) {
 		result.showRoles(shared.People, account.Pubkey())
 	}
-	result.ThreadView = newThreadView(thread, people, account.Pubkey(), shownMessages)
-	return answer[EscrowInvolveResult]{data: result}, nil
+	view, warning := newThreadView(thread, people, account.Pubkey(), shownMessages)
+	result.ThreadView = view
+	return answer[EscrowInvolveResult]{data: result, warnings: warnings(warning)}, nil
 }
 
 // showRoles adds the roles to what an operator sees of the trades it is the escrow of.

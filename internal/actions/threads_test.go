@@ -353,6 +353,8 @@ func TestThreadFailures(t *testing.T) {
 		{"hostr.thread.message", `{"content":" "}`, fault.InvalidInput, "content"},
 		{"hostr.thread.message", encoded(t, map[string]string{"content": order}), fault.InvalidInput, "content"},
 		{"hostr.thread.message", `{"content":"x","recipientPubkeys":["` + guest + `","npub1"]}`, fault.InvalidInput, "recipientPubkeys[1]"},
+		{"hostr.thread.message", `{"content":"x","recipientPubkeys":["` + strings.Repeat("f", 64) + `"]}`, fault.InvalidInput, "recipientPubkeys[0]"},
+		{"hostr.thread.message", `{"content":"` + strings.Repeat("x", giftwrap.MaxRumor) + `","recipientPubkeys":["` + at.Hosts[0].PublicKey + `"]}`, fault.InvalidInput, "content"},
 		{"hostr.thread.view", `{"recipientPubkeys":["x"]}`, fault.InvalidInput, "recipientPubkeys[0]"},
 		{"hostr.thread.message", `{"content":"x"}`, fault.RecipientRequired, ""},
 		{"hostr.thread.message", `{"content":"x","recipientPubkeys":["` + guest + `"]}`, fault.RecipientRequired, ""},
@@ -363,7 +365,7 @@ func TestThreadFailures(t *testing.T) {
 	} {
 		_, failure := call(t, product, test.id, guest, test.input)
 		if failure == nil || failure.Code != test.code || failure.Path != test.path {
-			t.Errorf("%s %s: %v", test.id, test.input, failure)
+			t.Errorf("%s %.200s: %v", test.id, test.input, failure)
 			continue
 		}
 		if test.code == fault.EscrowThreadResolutionFailed {

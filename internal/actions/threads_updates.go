@@ -3,6 +3,8 @@ package actions
 import (
 	"context"
 
+	"github.com/nbd-wtf/go-nostr"
+
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/sessions"
 	"hostr-daemon/internal/threads"
@@ -61,29 +63,34 @@ func updates(ctx context.Context, caller caller, account *sessions.Account, inpu
 	if err != nil {
 		return answer[UpdatesResult]{}, err
 	}
+	budget := sizeBudget{left: updatesSize}
+	events, spent := budget.part(updatesSize / 4)
 	result := UpdatesResult{
 		Count:          len(found.Inbox),
-		Events:         rumorEvents(found.Inbox[:min(len(found.Inbox), input.Limit)]),
+		Events:         firstFitting(events, rumorEvents(found.Inbox[:min(len(found.Inbox), input.Limit)])),
 		Profiles:       threads.People{},
-		Threads:        make([]UpdatesThread, 0, len(found.Threads)),
 		ListingReviews: make([]UpdatesReviews, 0, len(found.Reviews.Listings)),
 		Trips:          collectionItems(found.Trips, market.Trips, found.People),
 		TripCount:      len(found.Trips),
 		Bookings:       collectionItems(found.Bookings, market.Bookings, found.People),
 		BookingCount:   len(found.Bookings),
 	}
-	for _, thread := range found.Threads {
-		result.Threads = append(result.Threads, newUpdatesThread(thread, found.People))
-		for _, pubkey := range thread.Counterparties {
+	spent()
+	conversations, spent := budget.part(updatesSize / 2)
+	result.Threads = fittingThreads(conversations, found.Threads, found.People, account.Pubkey(), nostr.Now())
+	spent()
+	for _, thread := range result.Threads {
+		for _, pubkey := range thread.CounterpartyPubkeys {
 			result.Profiles[pubkey] = found.People.One(pubkey)
 		}
 	}
 	for _, reviewed := range found.Reviews.Listings {
 		reviews := newUpdatesReviews(reviewed, input.Limit)
+		reviews.Reviews = firstFitting(&budget, reviews.Reviews)
 		result.ListingReviews = append(result.ListingReviews, reviews)
 		result.ListingReviewCount += reviews.Count
 	}
-	return answer[UpdatesResult]{data: result, warnings: warnings(found.Reviews.Warning)}, nil
+	return answer[UpdatesResult]{data: result, warnings: append(warnings(found.Reviews.Warning), warnings(tooLarge(budget.cut))...)}, nil
 }
 
 func newUpdatesThread(thread *market.Thread, people threads.People) UpdatesThread {

@@ -54,7 +54,7 @@ func (c Config) examineAccounts(ctx context.Context) []Finding {
 func (c Config) storedAccounts(ctx context.Context) (accounts, string, error) {
 	registry, err := c.State.Sessions(ctx)
 	if inUse(err) {
-		return accounts{}, "the running daemon uses them: ask it for hostr.session.status, with the account as pubkey", nil
+		return accounts{}, "", elsewhere("the running daemon uses them: ask it for hostr.session.status, with the account as pubkey")
 	}
 	if err != nil {
 		return accounts{}, "", err

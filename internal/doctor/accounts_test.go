@@ -249,6 +249,32 @@ func TestAccountsOfARunningDaemon(t *testing.T) {
 	}
 }
 
+// Sign-ins of a plain file that is not allowed are told where there is no other place.
+func TestAccountsWithoutAPlace(t *testing.T) {
+	if goruntime.GOOS != "linux" {
+		t.Skip("the keyring of this system is always there")
+	}
+	s := newScene(t)
+	t.Setenv("PATH", t.TempDir()) // without secret-tool there is no keyring
+	running := s.start(t, allowFile)
+	signInWithKey(t, running, s.market.Guests[0])
+	if err := running.Close(); err != nil {
+		t.Fatal(err)
+	}
+	none := secrets.Options{Getenv: noVariables}
+	for _, finding := range s.examine(t, s.start(t, none), none) {
+		if finding.Subject != "private keys" {
+			continue
+		}
+		if finding.Err == nil || !strings.Contains(finding.Err.Error(), "1 stored sign-ins are not seen") ||
+			!strings.Contains(finding.Err.Error(), "--allow-insecure-file-secrets") {
+			t.Errorf("private keys: %+v", finding)
+		}
+		return
+	}
+	t.Error("there is no finding about private keys")
+}
+
 func wantDetail(t *testing.T, findings []doctor.Finding, subject, want string) {
 	t.Helper()
 	for _, finding := range findings {

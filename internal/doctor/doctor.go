@@ -10,6 +10,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -60,6 +61,9 @@ type Finding struct {
 	Detail string
 	// Took is how long the check lasted.
 	Took time.Duration
+	// Elsewhere is set where another process has what was to be examined: no fault, and
+	// nothing is known of it.
+	Elsewhere bool
 	// Optional marks parts without which the daemon still does its main work.
 	Optional bool
 }
@@ -101,8 +105,17 @@ func examine(ctx context.Context, c check) Finding {
 	defer cancel()
 	begin := time.Now()
 	detail, err := c.run(ctx)
-	return Finding{Subject: c.subject, Target: c.target, Optional: c.optional, Detail: detail, Err: err, Took: time.Since(begin)}
+	finding := Finding{Subject: c.subject, Target: c.target, Optional: c.optional, Detail: detail, Err: err, Took: time.Since(begin)}
+	if held := elsewhere(""); errors.As(err, &held) {
+		finding.Detail, finding.Err, finding.Elsewhere = string(held), nil, true
+	}
+	return finding
 }
+
+// elsewhere ends a check of what another process has; it says what to know of that.
+type elsewhere string
+
+func (e elsewhere) Error() string { return string(e) }
 
 // localChecks are those of this machine.
 func (c Config) localChecks() []check {
@@ -133,7 +146,7 @@ func (c Config) localChecks() []check {
 func (c Config) openState(ctx context.Context) (string, error) {
 	err := c.State.OpenState(ctx)
 	if inUse(err) {
-		return fault.From(err).Message, nil
+		return "", elsewhere(fault.From(err).Message)
 	}
 	return "", err
 }
@@ -164,20 +177,28 @@ func (c Config) checkSecrets(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	unseen := c.unseen(ctx, dir)
 	if err := store.Check(ctx); err != nil {
-		return "", err
+		told := *fault.From(err)
+		if unseen != "" {
+			told.Message += " " + unseen + "."
+		}
+		return "", &told
 	}
-	return string(store.Place().Kind) + c.elsewhere(ctx, dir), nil
+	if unseen != "" {
+		unseen = "; " + unseen
+	}
+	return string(store.Place().Kind) + unseen, nil
 }
 
-// elsewhere tells of accounts in the place that is not used. One that cannot be looked
+// unseen tells of accounts in the place that is not used. One that cannot be looked
 // into is no trouble of the daemon's.
-func (c Config) elsewhere(ctx context.Context, dir string) string {
+func (c Config) unseen(ctx context.Context, dir string) string {
 	unseen, err := secrets.Elsewhere(ctx, c.secretsOptions(dir))
 	if err != nil || unseen == nil {
 		return ""
 	}
-	return "; " + unseen.String()
+	return unseen.String()
 }
 
 // Report prints the findings as a table and tells whether the daemon can do its
@@ -206,17 +227,19 @@ type row struct{ subject, target, verdict, took, detail string }
 func rowsOf(findings []Finding) (rows []row, healthy bool) {
 	healthy = true
 	for _, f := range findings {
-		verdict, detail := "ok", f.Detail
+		verdict, detail, took := "ok", f.Detail, fmt.Sprintf("%d ms", f.Took.Milliseconds())
 		switch {
 		case f.Err != nil && f.Optional:
 			verdict, detail = "not now", message(f.Err)
 		case f.Err != nil:
 			verdict, detail = "FAILED", message(f.Err)
 			healthy = false
+		case f.Elsewhere:
+			verdict, took = "in use", "" // how long was waited for it is no answer
 		}
 		// Blanks of any kind in a cell would break the table.
 		detail = strings.Join(strings.Fields(detail), " ")
-		rows = append(rows, row{f.Subject, f.Target, verdict, fmt.Sprintf("%d ms", f.Took.Milliseconds()), detail})
+		rows = append(rows, row{f.Subject, f.Target, verdict, took, detail})
 	}
 	return rows, healthy
 }

@@ -348,6 +348,20 @@ func TestStateDirectoryInUse(t *testing.T) {
 	if !healthy || !strings.Contains(text, fmt.Sprintf("in use for test by another hostr-daemon (process %d", os.Getpid())) {
 		t.Errorf("healthy %v, report:\n%s", healthy, text)
 	}
+	for _, subject := range []string{"state directory", "accounts"} {
+		if line := lineOf(text, subject); !strings.Contains(line, "  in use  ") || strings.Contains(line, " ms") {
+			t.Errorf("what another process has is no answer of its own: %q", line)
+		}
+	}
+}
+
+func lineOf(text, beginning string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, beginning) {
+			return line
+		}
+	}
+	return ""
 }
 
 func TestBrokenStateDirectory(t *testing.T) {

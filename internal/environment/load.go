@@ -25,6 +25,7 @@ const (
 	evmConfigVariable = "HOSTR_EVM_CONFIG"
 
 	rereadHint  = "Mend the file; the next request reads it again."
+	lookHint    = "The next request looks for it again."
 	restartHint = "Mend it and start hostr-daemon again."
 )
 
@@ -64,7 +65,7 @@ func (o Options) applyFile(e *Environment) error {
 	source := fileSource("override file", path)
 	data, err := readFile(source, path)
 	if err != nil {
-		return fault.From(err).WithHint(rereadHint)
+		return unread(err)
 	}
 	overrides, err := ParseOverrides(source, data)
 	if err != nil {
@@ -72,6 +73,15 @@ func (o Options) applyFile(e *Environment) error {
 	}
 	*e = e.Apply(overrides)
 	return nil
+}
+
+// unread tells what to do about a file that could not be read: one that is not there
+// cannot be mended.
+func unread(err error) error {
+	if problem := fault.From(err); problem.Hint != "" {
+		return problem
+	}
+	return fault.From(err).WithHint(rereadHint)
 }
 
 func (o Options) applyRelay(e *Environment) error {
@@ -102,7 +112,7 @@ func (o Options) applyEVMConfig(e *Environment) error {
 		source, hint = fileSource("file named by "+evmConfigVariable, setting), rereadHint
 		var err error
 		if data, err = readFile(source, setting); err != nil {
-			return fault.From(err).WithHint(hint)
+			return unread(err)
 		}
 	}
 	config, err := ParseEVMConfig(source, data)

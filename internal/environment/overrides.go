@@ -120,7 +120,7 @@ func fileProblem(source string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.UnexpectedError, "The %s does not exist: correct its name or create it.", source)
+		return fault.New(fault.UnexpectedError, "The %s does not exist: correct its name or create it.", source).WithHint(lookHint)
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.UnexpectedError, "The %s may not be read by this user: change its owner or mode.", source)
 	}

@@ -254,6 +254,9 @@ func TestOverrideFilesThatCannotBeRead(t *testing.T) {
 		if !fault.Is(err, fault.UnexpectedError) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
+		if hint := fault.From(err).Hint; strings.Contains(hint, "Mend") != (want != "does not exist") {
+			t.Errorf("%s: a file that is not there cannot be mended, any other can: %q", path, hint)
+		}
 		var unknown *UnknownNameError
 		if loaded.Name != "development" || errors.As(err, &unknown) {
 			t.Errorf("an override problem must not look like an unknown name: %+v", err)

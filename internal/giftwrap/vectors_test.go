@@ -51,7 +51,7 @@ func TestScenario(t *testing.T) {
 		t.Fatalf("%d messages in %d threads", len(threads.Inbox()), len(threads.All()))
 	}
 	before := threads.All()
-	threads.Live()
+	threads.Live(nostr.Now())
 	for i, thread := range threads.All() {
 		got := expectedThread{
 			Anchor: thread.Anchor, Conversation: thread.Tag,

@@ -86,7 +86,7 @@ func (s *Service) Send(ctx context.Context, draft market.MessageDraft) (Sent, er
 	}
 	prepared, err := s.prepare(ctx, draft)
 	if err != nil {
-		return Sent{}, err
+		return Sent{}, unsentError{err}
 	}
 	type outcome struct {
 		sent Sent
@@ -99,7 +99,7 @@ func (s *Service) Send(ctx context.Context, draft market.MessageDraft) (Sent, er
 		result.sent, result.err = s.publish(prepared)
 	})
 	if !started {
-		return Sent{}, errClosed()
+		return Sent{}, unsentError{errClosed()}
 	}
 	select {
 	case result := <-done:
@@ -237,10 +237,19 @@ func (s *Service) echo(own *ownWrap) {
 	s.accept(own.rumor)
 }
 
+// unsentError is the error of a message of which it is certain that no copy has left.
+type unsentError struct{ error }
+
+// Unwrap returns the error itself.
+func (e unsentError) Unwrap() error { return e.error }
+
+// NothingLeft tells those who do not know this package.
+func (unsentError) NothingLeft() bool { return true }
+
 // failure says which copies were not accepted; nil when all were.
 func (m *message) failure() error {
 	var problems []string
-	accepted, unknown := 0, false
+	accepted, unknown, refused := 0, false, true
 	var cause error
 	for _, made := range m.copies {
 		if made.err == nil {
@@ -249,6 +258,7 @@ func (m *message) failure() error {
 		}
 		cause = made.err
 		unknown = unknown || slices.ContainsFunc(made.receipts, func(r relay.Receipt) bool { return !r.OKReceived })
+		refused = refused && len(made.receipts) > 0
 		problems = append(problems, fmt.Sprintf("to %s, gift wrap %s: %s", made.recipient, made.wrap.ID, fault.From(made.err).Message))
 	}
 	if len(problems) == 0 {
@@ -262,19 +272,22 @@ func (m *message) failure() error {
 		return failed.WithHint("Delivery is unknown: look into the conversation before you send it again, that makes a second message.")
 	case accepted > 0:
 		return failed.WithHint("Copies that were accepted stay delivered; sending it again makes a second message.")
+	case refused:
+		return unsentError{failed.Transient()}
 	default:
 		return failed.Transient()
 	}
 }
 
-// notSent is the error of a message that could not be encrypted or signed.
+// notSent is the error of a message that could not be encrypted or signed. Trying again
+// helps as far as the signer's error says that it does.
 func notSent(ctx context.Context, cause error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return context.Cause(ctx)
 	}
 	why := strings.TrimRight(fault.From(cause).Message, ".")
 	return &fault.Error{
-		Code: fault.UnexpectedError, Message: "The message was not sent: " + why + ".", Retryable: true, Cause: cause,
+		Code: fault.UnexpectedError, Message: "The message was not sent: " + why + ".", Retryable: fault.From(cause).Retryable, Cause: cause,
 	}
 }
 

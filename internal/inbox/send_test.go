@@ -103,7 +103,11 @@ func TestRefusedCopy(t *testing.T) {
 				}
 				close(shown)
 			}
-			coded := fault.From(receive(t, failed))
+			problem := receive(t, failed)
+			coded := fault.From(problem)
+			if nothingLeft(problem) != test.refuseAll {
+				t.Errorf("that nothing has left is %t", nothingLeft(problem))
+			}
 			if coded.Code != fault.UnexpectedError || coded.Retryable != test.retryable || !strings.Contains(coded.Hint, test.hint) {
 				t.Errorf("error %+v", coded)
 			}
@@ -202,6 +206,11 @@ func (d timeless) Err() error {
 	}
 }
 
+func nothingLeft(err error) bool {
+	var said interface{ NothingLeft() bool }
+	return errors.As(err, &said) && said.NothingLeft()
+}
+
 // What cannot be wrapped for everybody is sent to nobody.
 func TestNothingIsSent(t *testing.T) {
 	t.Parallel()
@@ -213,7 +222,7 @@ func TestNothingIsSent(t *testing.T) {
 	check := func(name string, draft market.MessageDraft, want string) {
 		t.Helper()
 		_, err := run.Send(patient(t), draft)
-		if err == nil || !strings.Contains(err.Error(), "not sent") || !strings.Contains(err.Error(), want) {
+		if err == nil || !nothingLeft(err) || !strings.Contains(err.Error(), "not sent") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

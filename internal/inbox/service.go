@@ -256,7 +256,7 @@ func (s *Service) goLive() {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	s.mu.Lock()
-	s.threads.Live()
+	s.threads.Live(s.timestamp())
 	s.mu.Unlock()
 	for _, observer := range s.onLive {
 		s.contain("observing the end of the history", observer)

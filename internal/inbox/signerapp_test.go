@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/relay"
 	"hostr-daemon/internal/sandbox"
 	"hostr-daemon/internal/sandbox/signerapp"
@@ -174,6 +175,21 @@ func TestSignerAppRefuses(t *testing.T) {
 	me.run.awaitLive()
 	me.run.Resume()
 	me.run.awaitTexts("one", "two")
+}
+
+// A signer that answers wrongly does so again: that trying again helps is said as its own
+// error says it, as for every other step.
+func TestSignerAppTampers(t *testing.T) {
+	t.Parallel()
+	me := newPhone(t, startRelay(t))
+	me.run.Start()
+	me.run.awaitLive()
+	me.app.Behave(signerapp.Behaviour{Methods: []string{"sign_event"}, Tamper: signerapp.TamperContent})
+	_, err := me.run.Send(patient(t), textDraft("a", "", newLocal(t, randomKey(t)).PublicKey()))
+	var wrong *signer.WrongAnswer
+	if !errors.As(err, &wrong) || fault.From(err).Retryable {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 var _ relay.Account = (*testAccount)(nil)

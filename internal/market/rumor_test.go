@@ -281,7 +281,7 @@ func FuzzReadRumor(f *testing.F) {
 		}
 		threads := market.NewThreads(messageGuest, ownsTradeKey)
 		threads.Add(rumor)
-		threads.Live()
+		threads.Live(longAfter)
 		if all := threads.All(); len(all) != 1 || len(threads.Inbox()) != 1 || all[0].Unread() != 0 {
 			t.Fatalf("%d threads", len(all))
 		}

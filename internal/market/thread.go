@@ -19,6 +19,7 @@ type Thread struct {
 	// same without the account.
 	Participants, Counterparties []string
 
+	recipients              []string
 	events, texts, readable []Rumor
 	orderRequests           []OrderRequest
 	selections              []SelectionMessage
@@ -50,12 +51,18 @@ func NewThread(me string, recipients []string, tag string) *Thread {
 func newThread(me string, participants []string, tag, anchor string) *Thread {
 	all := sortedUnique(append([]string{me}, participants...))
 	tag = strings.TrimSpace(tag)
-	return &Thread{Anchor: anchor, Tag: tag, Participants: all, Counterparties: without(all, me), tradeID: tag}
+	others := without(all, me)
+	return &Thread{
+		Anchor: anchor, Tag: tag, Participants: all, Counterparties: others, tradeID: tag,
+		recipients: filter(others, nostr.IsValidPublicKey),
+	}
 }
 
-// Recipients returns who gets what the account writes here, sorted: all others. None
-// means that only the account itself does (spec 50 §18).
-func (t *Thread) Recipients() []string { return t.Counterparties }
+// Recipients returns who gets what the account writes here, sorted: all others, but not
+// what is no public key, or a key of the account itself, which a sender may have named to
+// have every answer fail or tell whose key it is. None means that only the account itself
+// does (spec 50 §18).
+func (t *Thread) Recipients() []string { return t.recipients }
 
 // Events returns all messages but receipts and foreign kinds, by time.
 func (t *Thread) Events() []Rumor { return t.events }
@@ -86,6 +93,7 @@ func (t *Thread) TradeID() string { return t.tradeID }
 // reduce returns the thread as it stands.
 func (c *conversation) reduce(me string, controls func(pubkey, tradeID string) bool) *Thread {
 	thread := *c.empty
+	thread.recipients = filter(thread.recipients, func(pubkey string) bool { return !controls(pubkey, thread.Tag) })
 	thread.events = slices.Clone(c.events)
 	slices.SortStableFunc(thread.events, func(a, b Rumor) int {
 		return cmp.Compare(a.Event.CreatedAt, b.Event.CreatedAt)

@@ -64,16 +64,17 @@ func (t *Threads) Add(rumor Rumor) (added bool) {
 	return true
 }
 
-// Live marks what is there as seen: the account's history is read. Only the first call
-// does anything (spec 60 §7.3).
-func (t *Threads) Live() {
+// Live marks what is there at a time as seen: the account's history is read. Only the
+// first call does anything (spec 60 §7.3). What is dated more than a minute ahead is not
+// seen, else nothing after it would ever be new.
+func (t *Threads) Live(now nostr.Timestamp) {
 	if t.live {
 		return
 	}
 	t.live = true
 	for _, thread := range t.created {
 		for _, rumor := range t.thread(thread).readable {
-			if rumor.Event.PubKey != t.me {
+			if rumor.Event.PubKey != t.me && rumor.Event.CreatedAt <= now+maxLead {
 				thread.seenUntil = max(thread.seenUntil, rumor.Event.CreatedAt)
 			}
 		}

@@ -13,6 +13,9 @@ import (
 	"hostr-daemon/internal/market"
 )
 
+// longAfter is after all messages of these tests.
+const longAfter = nostr.Timestamp(4_000_000_000)
+
 // threadsOf are the guest's threads of these messages.
 func threadsOf(t testing.TB, messages ...sent) *market.Threads {
 	t.Helper()
@@ -200,14 +203,14 @@ func TestUnread(t *testing.T) {
 	expect("a receipt", 1)
 	threads.Add(receipt(messageGuest, 36, "5").rumor(t))
 	expect("an older receipt", 1)
-	threads.Live()
+	threads.Live(longAfter)
 	expect("live", 0)
 	threads.Add(fromHost(20, "same second").rumor(t))
 	expect("a message of the second that is seen", 0)
 	threads.Add(fromHost(21, "new").rumor(t))
 	threads.Add(toHost(100, "mine").rumor(t))
 	expect("a new message", 1)
-	threads.Live()
+	threads.Live(longAfter)
 	expect("live again", 1)
 	threads.Add(receipt(messageGuest, 37, "21").rumor(t))
 	expect("read elsewhere", 0)
@@ -225,7 +228,7 @@ func TestSnapshotsDoNotChange(t *testing.T) {
 	before := fmt.Sprint(rumorIDs(thread.Events()), rumorIDs(inbox), thread.Unread())
 	threads.Add(fromHost(10, "a").rumor(t))
 	threads.Add(fromHost(50, "c").rumor(t))
-	threads.Live()
+	threads.Live(longAfter)
 	if after := fmt.Sprint(rumorIDs(thread.Events()), rumorIDs(inbox), thread.Unread()); after != before {
 		t.Errorf("got %s, want %s", after, before)
 	}
@@ -428,7 +431,7 @@ func TestArrivalDoesNotMatter(t *testing.T) {
 				}
 			}
 			got := describeAll(threads)
-			threads.Live()
+			threads.Live(longAfter)
 			live := describeAll(threads)
 			if shuffle == 0 {
 				want, wantLive = got, live
@@ -492,5 +495,16 @@ func BenchmarkThreadAfterOneMore(b *testing.B) {
 		if threads.All()[0].LastActivity() != at {
 			b.Fatal("the message is missing")
 		}
+	}
+}
+
+// What is dated ahead does not make everything after it seen.
+func TestLiveWithADateAhead(t *testing.T) {
+	t.Parallel()
+	threads := threadsOf(t, fromHost(10, "a"), fromHost(1<<52, "b"))
+	threads.Live(20)
+	threads.Add(fromHost(30, "c").rumor(t))
+	if unread := only(t, threads).Unread(); unread != 2 {
+		t.Errorf("%d unread, want the one ahead and the new one", unread)
 	}
 }

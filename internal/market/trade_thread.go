@@ -1,6 +1,10 @@
 package market
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/nbd-wtf/go-nostr"
+)
 
 // TradeThread is the private side of a trade (spec 50 §18).
 type TradeThread struct {
@@ -45,6 +49,41 @@ func (t *Threads) TradeThread(tradeID string, parties []string) TradeThread {
 	found.Ours = len(accepted.own) > 0
 	found.Disputed = !found.Ours && !accepted.certain && len(sortedUnique(senders)) > 1
 	return found
+}
+
+// Recipients returns who gets the account's orders in a trade for a listing of the owner:
+// the other party alone, whoever else a message has named. For a guest that is the owner,
+// for the owner whoever has sent orders here; in a thread without any of others, all.
+func (f TradeThread) Recipients(me, owner string) []string {
+	if f.Thread == nil {
+		return nil
+	}
+	parties := []string{owner}
+	if owner == me {
+		parties = nil
+		for _, request := range f.Requests {
+			parties = append(parties, request.Rumor.Event.PubKey)
+		}
+	}
+	parties = filter(without(sortedUnique(parties), me), nostr.IsValidPublicKey)
+	if len(parties) == 0 {
+		return f.Thread.Recipients()
+	}
+	return parties
+}
+
+// ByTurn returns the orders of a negotiation as they count at a time, the newest last:
+// those that are, or whose messages are, dated more than a minute ahead come before all
+// others, which otherwise keep their order. So nobody can have the last word for years by
+// a date. The time of receipt would tell better who came last, but it is another on each
+// side and after each restart; the clock is about the same everywhere.
+func ByTurn(requests []OrderRequest, now nostr.Timestamp) (ordered []OrderRequest, ahead int) {
+	isAhead := func(request OrderRequest) bool {
+		return request.Rumor.Event.CreatedAt > now+maxLead || request.Order.Event.CreatedAt > now+maxLead
+	}
+	ordered = filter(requests, isAhead)
+	ahead = len(ordered)
+	return append(ordered, filter(requests, func(request OrderRequest) bool { return !isAhead(request) })...), ahead
 }
 
 // tradeThreads are the threads of a trade that strangers have not made, as far as that

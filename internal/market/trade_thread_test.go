@@ -131,3 +131,31 @@ func TestFollowingCreatedAt(t *testing.T) {
 		}
 	}
 }
+
+// Senders choose neither who gets our answers nor what counts as the last word.
+func TestRecipientsAndTurns(t *testing.T) {
+	t.Parallel()
+	named := []string{messageGuest, messageTradeKey, "garbage"}
+	thread := only(t, threadsOf(t, note(messageHost, 10, named...)))
+	if diff := cmp.Diff([]string{messageHost}, thread.Recipients()); diff != "" {
+		t.Errorf("recipients (-want +got):\n%s", diff)
+	}
+	if want := market.ThreadAnchor(append(named, messageHost), messageTrade); thread.Anchor != want {
+		t.Errorf("anchor %s, want %s", thread.Anchor, want)
+	}
+	own := bid(messageGuest, 20, messageTradeKey, messageHost, messageHost, messageOutsider)
+	trade := threadsOf(t, own).TradeThread(messageTrade, nil)
+	if diff := cmp.Diff([]string{messageHost}, trade.Recipients(messageGuest, messageHost)); diff != "" {
+		t.Errorf("recipients in a trade (-want +got):\n%s", diff)
+	}
+
+	late := bid(messageHost, 1<<52, messageHost, messageHost, messageGuest)
+	requests := only(t, threadsOf(t, bid(messageHost, 1000, messageHost, messageHost, messageGuest), late)).OrderRequests()
+	ordered, ahead := market.ByTurn(requests, 1000)
+	if ahead != 1 || ordered[0].Rumor.Event.CreatedAt != 1<<52 || ordered[1].Rumor.Event.CreatedAt != 1000 {
+		t.Errorf("%d ahead of %v", ahead, ordered)
+	}
+	if _, ahead = market.ByTurn(requests, 1<<52); ahead != 0 {
+		t.Errorf("%d ahead of their time", ahead)
+	}
+}

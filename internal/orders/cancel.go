@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nbd-wtf/go-nostr"
@@ -38,6 +39,11 @@ type Cancelled struct {
 // Other errors are already_cancelled and order_not_found, also in a preview. Funds in
 // escrow stay there.
 func (s *Service) Cancel(ctx context.Context, request CancelRequest) (Cancelled, error) {
+	end, err := s.acting.Take(ctx, request.TradeID)
+	if err != nil {
+		return Cancelled{}, err
+	}
+	defer end()
 	public, err := s.committed(ctx, request.TradeID)
 	if err != nil {
 		return Cancelled{}, err
@@ -79,12 +85,6 @@ func (s *Service) cancelCommitted(ctx context.Context, public []market.Order, re
 	key, err := s.config.Trades.OwnKey(ctx, group.Listing(), request.TradeID)
 	if err != nil {
 		return Cancelled{}, err
-	}
-	select {
-	case s.cancelling <- struct{}{}:
-		defer func() { <-s.cancelling }()
-	case <-ctx.Done():
-		return Cancelled{}, context.Cause(ctx)
 	}
 	// Another call may have cancelled meanwhile.
 	latest, err := s.config.Trades.WaitPublic(ctx, request.TradeID, PublicWait{Done: never})
@@ -166,6 +166,9 @@ func (s *Service) cancelNegotiation(ctx context.Context, request CancelRequest) 
 		return Cancelled{}, err
 	}
 	event := market.CancelNegotiation(previous, key.PublicKey(), s.timestampAfter(found.requests))
+	if s.checkSize(market.NewOrderMessage(signedSize(event), request.TradeID, found.recipients)) != nil {
+		event = bareCancel(found.requests, key.PublicKey(), event.CreatedAt)
+	}
 	if err := key.SignEvent(ctx, event); err != nil {
 		return Cancelled{}, fmt.Errorf("nothing was cancelled, because the cancellation was not signed: %w", err)
 	}
@@ -175,6 +178,36 @@ func (s *Service) cancelNegotiation(ctx context.Context, request CancelRequest) 
 	}
 	sent, err := s.sendOrder(ctx, order, found, request.DryRun)
 	return Cancelled{Sent: sent}, err
+}
+
+// signedSize returns the event as long as it will be once it is signed.
+func signedSize(event *nostr.Event) *nostr.Event {
+	signed := *event
+	signed.Sig = strings.Repeat("0", 2*schnorrSize)
+	return &signed
+}
+
+// schnorrSize is how many bytes a signature has.
+const schnorrSize = 64
+
+// bareCancel is a cancellation without what need not be in it, where the other side has
+// filled the newest order up until a copy cannot be sent. It is about our own order where
+// there is one, which others have not filled.
+func bareCancel(requests []market.Order, author string, now nostr.Timestamp) *nostr.Event {
+	order := requests[len(requests)-1]
+	for _, own := range requests {
+		if own.Event.PubKey == author {
+			order = own
+		}
+	}
+	listing, _ := order.Listing()
+	participants := nostr.Tags{{"p", listing.PubKey, "", string(market.RoleSeller)}}
+	if buyer := order.BuyerPubkey(); nostr.IsValidPublicKey(buyer) {
+		participants = append(participants, nostr.Tag{"p", buyer, "", string(market.RoleBuyer)})
+	}
+	return market.BlankOrder{
+		Author: author, ListingAnchor: order.ListingAnchor, TradeID: order.TradeID, Participants: participants,
+	}.Cancel(order.Start, order.End, now)
 }
 
 func (s *Service) noOrder(tradeID string) *fault.Error {

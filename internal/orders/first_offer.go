@@ -3,6 +3,7 @@ package orders
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +46,7 @@ func (s *Service) FirstOffer(ctx context.Context, request FirstOfferRequest) (Fi
 	if err != nil {
 		return FirstOffer{}, err
 	}
-	order, err := s.firstOffer(ctx, request, *listing)
+	order, trade, err := s.firstOffer(ctx, request, *listing)
 	if err != nil {
 		return FirstOffer{}, err
 	}
@@ -56,11 +57,20 @@ func (s *Service) FirstOffer(ctx context.Context, request FirstOfferRequest) (Fi
 	return finish(ctx, s, "sending the offer", func(ctx context.Context) (FirstOffer, error) {
 		draft := market.NewOrderMessage(order.Event, order.TradeID, []string{listing.Event.PubKey})
 		if offer.Receipts, err = s.config.Inbox.Send(ctx, draft); err != nil {
+			if nothingLeft(err) {
+				s.config.Trades.Release(trade)
+			}
 			return FirstOffer{}, err
 		}
 		s.keepTrade(ctx, order, listing.Event.PubKey)
 		return offer, nil
 	})
+}
+
+// nothingLeft reports whether it is certain that no copy of a message has left.
+func nothingLeft(err error) bool {
+	var said interface{ NothingLeft() bool }
+	return errors.As(err, &said) && said.NothingLeft()
 }
 
 // free returns the listing if the dates are known to be free.
@@ -113,20 +123,31 @@ func listingNotFound(anchor string, warning *fault.Error) *fault.Error {
 	return problem.WithDetails(anchorDetails{Anchor: anchor})
 }
 
-// firstOffer builds and signs the offer (spec 50 §10.1).
-func (s *Service) firstOffer(ctx context.Context, request FirstOfferRequest, listing market.Listing) (market.Order, error) {
+// firstOffer builds and signs the offer (spec 50 §10.1), with a trade account that is
+// reserved for it unless this is a preview.
+func (s *Service) firstOffer(ctx context.Context, request FirstOfferRequest, listing market.Listing) (market.Order, TradeKey, error) {
 	amount := request.Amount
 	if amount == nil {
 		cost, err := listing.Cost(&request.Start, &request.End, 1)
 		if err != nil {
-			return market.Order{}, fmt.Errorf("the listing %.200s cannot be offered for without an amount: %w", request.Given, err)
+			return market.Order{}, TradeKey{}, fmt.Errorf("the listing %.200s cannot be offered for without an amount: %w", request.Given, err)
 		}
 		amount = &cost
 	}
 	trade, err := s.config.Trades.Reserve(ctx, !request.DryRun)
 	if err != nil {
-		return market.Order{}, err
+		return market.Order{}, TradeKey{}, err
 	}
+	order, err := s.signedOffer(ctx, request, trade, listing, *amount)
+	if err != nil && !request.DryRun {
+		s.config.Trades.Release(trade)
+	}
+	return order, trade, err
+}
+
+func (s *Service) signedOffer(
+	ctx context.Context, request FirstOfferRequest, trade TradeKey, listing market.Listing, amount money.Amount,
+) (market.Order, error) {
 	anchor := market.Anchor{Kind: market.KindListing, PubKey: listing.Event.PubKey, Identifier: request.Listing.Identifier}.String()
 	parties := market.TradeParties{Seller: listing.Event.PubKey, Buyer: trade.Key.PublicKey(), BuyerIdentity: s.me}
 	participants, err := s.plan(ctx, trade.Key, parties, anchor, trade.TradeID)
@@ -135,7 +156,7 @@ func (s *Service) firstOffer(ctx context.Context, request FirstOfferRequest, lis
 	}
 	event := market.FirstOffer{
 		ListingAnchor: anchor, TradeID: trade.TradeID, TradeKey: trade.Key.PublicKey(),
-		Start: request.Start, End: request.End, Amount: *amount, Participants: participants,
+		Start: request.Start, End: request.End, Amount: amount, Participants: participants,
 	}.Event(s.timestamp())
 	if err := trade.Key.SignEvent(ctx, event); err != nil {
 		return market.Order{}, fmt.Errorf("signing the offer: %w", err)

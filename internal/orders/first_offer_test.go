@@ -296,6 +296,37 @@ func TestFirstOfferGoesOnWhenCancelled(t *testing.T) {
 	}
 }
 
+// unsent is the error of a message that has not left, see Inbox.
+type unsent struct{ error }
+
+func (unsent) NothingLeft() bool { return true }
+
+// An index is free again when it is certain that nobody has seen the offer.
+func TestFirstOfferThatNobodyGot(t *testing.T) {
+	t.Parallel()
+	host, guest := newPerson(t, commonRelay), newPerson(t, commonRelay)
+	at := host.offers(host)
+	for _, test := range []struct {
+		problem error
+		index   uint32
+	}{{unsent{errors.New("refused")}, 1}, {errors.New("delivery is unknown"), 2}} {
+		run := guest.startWith(func(config *Config) { config.Inbox = heldInbox{Inbox: config.Inbox, fail: test.problem} })
+		if _, err := run.FirstOffer(patient(t), at.request(false)); !errors.Is(err, test.problem) {
+			t.Errorf("the error is %v", err)
+		}
+		want, err := guest.keys.TradeID(test.index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		preview, err := run.FirstOffer(patient(t), at.request(true))
+		if err != nil || preview.Order.TradeID != want {
+			t.Errorf("after %v the next trade is %s, %v, want that of index %d", test.problem, preview.Order.TradeID, err, test.index)
+		}
+		guest.highest = -1
+		run.stop()
+	}
+}
+
 func TestFirstOfferThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	host, guest := newPerson(t, commonRelay), newPerson(t, commonRelay)

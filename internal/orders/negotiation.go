@@ -10,6 +10,7 @@ import (
 	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/giftwrap"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/money"
 	"hostr-daemon/internal/relay"
@@ -62,6 +63,11 @@ type Sent struct {
 // The error is a *Missing where there is nothing to answer: not_found,
 // listing_not_found, amount_required.
 func (s *Service) Counter(ctx context.Context, request CounterRequest) (Sent, error) {
+	end, err := s.acting.Take(ctx, request.TradeID)
+	if err != nil {
+		return Sent{}, err
+	}
+	defer end()
 	found, err := s.negotiation(ctx, request.TradeID, request.Wait)
 	if err != nil {
 		return Sent{}, err
@@ -70,7 +76,7 @@ func (s *Service) Counter(ctx context.Context, request CounterRequest) (Sent, er
 		return Sent{}, s.noNegotiation(request.TradeID)
 	}
 	byTime := slices.Clone(found.requests)
-	slices.SortStableFunc(byTime, func(a, b market.Order) int { return cmp.Compare(a.Event.CreatedAt, b.Event.CreatedAt) })
+	slices.SortStableFunc(byTime[found.ahead:], func(a, b market.Order) int { return cmp.Compare(a.Event.CreatedAt, b.Event.CreatedAt) })
 	latest := byTime[len(byTime)-1]
 	listing, err := s.listingOf(ctx, latest)
 	if err != nil {
@@ -92,10 +98,12 @@ func (s *Service) Counter(ctx context.Context, request CounterRequest) (Sent, er
 
 // negotiation is the private side of a trade.
 type negotiation struct {
-	// thread is nil when there is none.
-	thread *market.Thread
-	// requests are the orders of the trade by the time of their messages.
+	// requests are the orders of the trade by the time of their messages, see market.ByTurn;
+	// the first of them, as many as ahead, are dated ahead.
 	requests []market.Order
+	ahead    int
+	// recipients get what the account sends in the trade.
+	recipients []string
 	// ours is true when the account has sent one of them.
 	ours bool
 	// disputed is true when it is not known who of several people takes part.
@@ -156,9 +164,15 @@ func (s *Service) parties(ctx context.Context, tradeID string, limit time.Durati
 func (s *Service) readNegotiation(tradeID string, parties []string) negotiation {
 	var private market.TradeThread
 	s.config.Inbox.Read(func(threads *market.Threads) { private = threads.TradeThread(tradeID, parties) })
-	found := negotiation{thread: private.Thread, ours: private.Ours, disputed: private.Disputed}
-	for _, request := range private.Requests {
+	found := negotiation{ours: private.Ours, disputed: private.Disputed}
+	var ordered []market.OrderRequest
+	ordered, found.ahead = market.ByTurn(private.Requests, s.timestamp())
+	for _, request := range ordered {
 		found.requests = append(found.requests, *request.Order)
+	}
+	if len(found.requests) > 0 {
+		listing, _ := found.requests[0].Listing()
+		found.recipients = private.Recipients(s.me, listing.PubKey)
 	}
 	return found
 }
@@ -247,16 +261,25 @@ func (s *Service) counterOffer(ctx context.Context, offer market.CounterOffer, l
 	return market.DecodeOrder(event)
 }
 
-// sendOrder sends a private order to the others of its thread, unless it is a preview.
+// sendOrder sends a private order to the other party, unless it is a preview.
 func (s *Service) sendOrder(ctx context.Context, order market.Order, found negotiation, dryRun bool) (Sent, error) {
-	sent := Sent{Order: order, Recipients: found.thread.Recipients()}
+	sent := Sent{Order: order, Recipients: found.recipients}
 	if sent.Recipients == nil {
 		sent.Recipients = []string{}
 	}
-	if dryRun {
-		return sent, nil
+	draft := market.NewOrderMessage(order.Event, order.TradeID, sent.Recipients)
+	if err := s.checkSize(draft); err != nil || dryRun {
+		return sent, err
 	}
 	var err error
-	sent.Receipts, err = s.config.Inbox.Send(ctx, market.NewOrderMessage(order.Event, order.TradeID, sent.Recipients))
+	sent.Receipts, err = s.config.Inbox.Send(ctx, draft)
 	return sent, err
+}
+
+// checkSize refuses what is too long to be sent, also in a preview.
+func (s *Service) checkSize(draft market.MessageDraft) error {
+	if err := giftwrap.CheckSize(draft.Event(s.me, s.timestamp())); err != nil {
+		return fault.New(fault.UnexpectedError, "Nothing was sent: the order holds too much: %w.", err)
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/relay"
+	"hostr-daemon/internal/turns"
 )
 
 // Relays is what the service needs of a session's relay client.
@@ -52,7 +53,8 @@ type Inbox interface {
 	// Read shows the threads for a short moment.
 	Read(read func(*market.Threads))
 	// Send has succeeded when the relay took each copy; the message is among the threads
-	// then. Copies that are being published are, also after ctx has ended.
+	// then. Copies that are being published are, also after ctx has ended. An error with a
+	// method NothingLeft says by it whether it is certain that no copy has.
 	Send(ctx context.Context, draft market.MessageDraft) (receipts []relay.Receipt, err error)
 }
 
@@ -110,6 +112,8 @@ type Trades interface {
 	// Reserve picks the next free trade account, and keeps it if persist is set (spec 50
 	// §9.3).
 	Reserve(ctx context.Context, persist bool) (TradeKey, error)
+	// Release gives a reserved trade account back of which nothing has left.
+	Release(key TradeKey)
 	// OwnKey returns the key that signs our part: an error when we take none.
 	OwnKey(ctx context.Context, listing market.Anchor, tradeID string) (Signer, error)
 	// WaitPublic starts the trades; running into the limit is no error.
@@ -179,8 +183,8 @@ type Service struct {
 	config Config
 	me     string
 	limits limits
-	// cancelling is held by the public cancellation under way: a second one must see it.
-	cancelling chan struct{}
+	// acting has one step at a time made in a trade: the next one must see it.
+	acting turns.Keyed
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -202,7 +206,7 @@ func New(config Config) *Service {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	s := &Service{config: config, me: config.Account.PublicKey(), cancelling: make(chan struct{}, 1)}
+	s := &Service{config: config, me: config.Account.PublicKey()}
 	s.limits = limits{commit: 15 * time.Second, hint: 2 * time.Second}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -290,6 +290,8 @@ func (t testTrades) Reserve(ctx context.Context, persist bool) (TradeKey, error)
 	return TradeKey{TradeID: keys.TradeID, Key: keys.Key}, err
 }
 
+func (t testTrades) Release(key TradeKey) { t.Service.Release(trades.TradeKeys{TradeID: key.TradeID}) }
+
 func (t testTrades) OwnKey(ctx context.Context, listing market.Anchor, tradeID string) (Signer, error) {
 	return t.Service.OwnKey(ctx, listing, tradeID)
 }

@@ -30,6 +30,9 @@ func (r *Registry) GoBackground(what string, work func()) {
 // SetAskTimeout narrows how long a new signer may take to tell its account.
 func (r *Registry) SetAskTimeout(limit time.Duration) { r.askTimeout = limit }
 
+// SetSendLimit widens how long the end of a session waits for messages.
+func (r *Registry) SetSendLimit(limit time.Duration) { r.config.sendLimit = limit }
+
 // Held tells how many keyed sessions and how many connections of sign-ins there are.
 func (r *Registry) Held() (sessions, lines int) {
 	r.mu.Lock()

@@ -26,7 +26,7 @@ type Operations interface {
 
 // orderParts is what the order service works on beside the account's other services.
 type orderParts struct {
-	inbox      *inbox.Service
+	inbox      orderInbox
 	trades     *trades.Service
 	operations Operations
 	// payments is nil where no chain can be asked.
@@ -38,7 +38,7 @@ func (c *Config) orderService(account *Account, services *Services, parts orderP
 	return orders.New(orders.Config{
 		Relays:   services.relays,
 		Account:  account.holder,
-		Inbox:    orderInbox{parts.inbox},
+		Inbox:    parts.inbox,
 		Trades:   orderTrades{parts.trades},
 		Listings: orderListings{services.Listings},
 		People:   orderPeople{services.Profiles, services.RelayLists},
@@ -54,11 +54,14 @@ func (c *Config) orderService(account *Account, services *Services, parts orderP
 }
 
 // orderInbox is the inbox as the order service needs it.
-type orderInbox struct{ *inbox.Service }
+type orderInbox struct {
+	*inbox.Service
+	sends *begunSends
+}
 
 // Send implements orders.Inbox.
 func (i orderInbox) Send(ctx context.Context, draft market.MessageDraft) ([]relay.Receipt, error) {
-	sent, err := i.Service.Send(ctx, draft)
+	sent, err := i.sends.send(ctx, draft)
 	return sent.Receipts, err
 }
 

@@ -61,6 +61,9 @@ type Config struct {
 	Journal, Logger, RelayLogger zerolog.Logger
 	Random                       io.Reader
 	Now                          func() time.Time
+
+	// sendLimit is the constant, which tests widen.
+	sendLimit time.Duration
 }
 
 // ErrClosed is returned for calls on a registry that is closing.
@@ -91,6 +94,7 @@ type Registry struct {
 // New returns a registry without sessions. Close ends it.
 func New(config Config) *Registry {
 	lifetime, end := context.WithCancel(context.Background())
+	config.sendLimit = sendLimit
 	return &Registry{
 		config:   config,
 		lifetime: lifetime,

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -46,7 +47,10 @@ type Services struct {
 	// is signed in.
 	inbox  *inbox.Service
 	trades *trades.Service
-	logger zerolog.Logger
+	// sends are what is being sent, nil while nobody is signed in.
+	sends     *begunSends
+	sendLimit time.Duration
+	logger    zerolog.Logger
 }
 
 func (c *Config) services(account relay.Account) (*Services, error) {
@@ -70,6 +74,7 @@ func (c *Config) services(account relay.Account) (*Services, error) {
 		Listings:   listings.New(client, c.Cells),
 		RelayLists: lists,
 		relays:     client,
+		sendLimit:  c.sendLimit,
 		logger:     c.Logger,
 	}, nil
 }
@@ -113,9 +118,10 @@ func (c *Config) accountServices(account *Account, records *secrets.Records, sta
 	services.inbox = c.inboxService(account, services, records, func(pubkey, tradeID string) bool {
 		return services.trades.Controls(pubkey, tradeID)
 	}, stale)
+	services.sends = &begunSends{inbox: services.inbox}
 	services.trades = c.tradeService(account, services, services.inbox, records)
 	services.Orders = c.orderService(account, services, orderParts{
-		inbox: services.inbox, trades: services.trades, operations: c.Operations,
+		inbox: orderInbox{services.inbox, services.sends}, trades: services.trades, operations: c.Operations,
 	})
 	services.Threads = threadService(account, services, services.inbox, services.trades)
 	return services, nil
@@ -143,8 +149,12 @@ func (c *Config) listingEditor(account *Account, services *Services) *listings.E
 }
 
 // close ends the services first, so that what they have under way ends as closed and
-// not as a failure of the relays.
+// not as a failure of the relays. A message that is being sent has a moment to get
+// through: the person is not to be told that delivery is unknown.
 func (s *Services) close() {
+	if s.sends != nil {
+		s.sends.wait(s.sendLimit)
+	}
 	if s.Orders != nil {
 		s.Orders.Close()
 	}

@@ -18,7 +18,7 @@ func threadService(account *Account, services *Services, messages *inbox.Service
 		Trades: threadTrades{followed},
 		Relays: services.relays,
 		Send: func(ctx context.Context, draft market.MessageDraft) (market.Rumor, error) {
-			sent, err := messages.Send(ctx, draft)
+			sent, err := services.sends.send(ctx, draft)
 			return sent.Rumor, err
 		},
 		Profile: services.Profiles.Shown,

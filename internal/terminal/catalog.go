@@ -19,9 +19,13 @@ func Actions(out io.Writer, actions []catalog.Action) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ACTION\tWHO\tWHAT IT DOES")
 	for _, action := range actions {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", action.ID, caller(action), action.Title)
+		title := action.Title
+		if action.Pending {
+			title += " *"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", action.ID, caller(action), title)
 	}
-	fmt.Fprintln(table, "\nOne of them in full: hostr-daemon describe ACTION")
+	fmt.Fprintln(table, "\n* not implemented yet\nOne of them in full: hostr-daemon describe ACTION")
 	return table.Flush()
 }
 
@@ -32,7 +36,14 @@ func Action(out io.Writer, action catalog.Action) error {
 	if action.Guidance != "" {
 		fmt.Fprintf(page, "\n%s\n", wrap(action.Guidance, ""))
 	}
-	fmt.Fprintf(page, "\nWho may call it: %s\n", caller(action))
+	if action.Pending {
+		fmt.Fprintf(page, "\n%s\n", wrap("It is not implemented yet: it checks input and account, and answers not_implemented.", ""))
+	}
+	who := caller(action)
+	if action.AnyName {
+		who += "; over stdin with a pubkey, which may be any text that names who asks"
+	}
+	fmt.Fprintf(page, "\n%s\n", wrap("Who may call it: "+who, ""))
 	if action.HasDryRun {
 		fmt.Fprintf(page, "It only previews unless dryRun=false is given.\n")
 	}
@@ -51,7 +62,7 @@ func Action(out io.Writer, action catalog.Action) error {
 // caller is who may call the action.
 func caller(action catalog.Action) string {
 	switch {
-	case action.Public:
+	case action.Public, action.AnyName:
 		return "anyone"
 	case action.RequiredRole != "":
 		return action.RequiredRole
@@ -109,7 +120,7 @@ func facts(schema *definition.Schema, required bool) []string {
 // example is a command line to copy.
 func example(action catalog.Action) string {
 	line := "hostr-daemon call " + action.ID
-	if !action.Public {
+	if !action.Public && !action.AnyName {
 		line += " --as PUBKEY"
 	}
 	var input bytes.Buffer

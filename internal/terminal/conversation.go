@@ -34,13 +34,9 @@ func everybody(people []market.ProfileSummary) string {
 }
 
 // updates prints what is new for an account.
-func updates(page *strings.Builder, result actions.UpdatesResult) {
-	unread := 0
-	for _, thread := range result.Threads {
-		unread += thread.UnreadCount
-	}
-	fmt.Fprintf(page, "%s (%d unread), %s, %s, %s.\n", counted(len(result.Threads), "conversation"), unread,
-		counted(result.TripCount, "trip"), counted(result.BookingCount, "booking"), counted(result.ListingReviewCount, "review"))
+func updates(page *resultPage, result actions.UpdatesResult) {
+	// How much is unread a command that has just begun cannot know (spec 60 §7.3).
+	fmt.Fprintf(page, "%s, %s, %s, %s.\n", counted(len(result.Threads), "conversation"), counted(result.TripCount, "trip"), counted(result.BookingCount, "booking"), counted(result.ListingReviewCount, "review"))
 	liveliest := slices.Clone(result.Threads)
 	slices.SortStableFunc(liveliest, func(a, b actions.UpdatesThread) int { return cmp.Compare(lastOf(b), lastOf(a)) })
 	for i, thread := range liveliest[:min(len(liveliest), mostThreads)] {
@@ -74,11 +70,8 @@ func lastOf(thread actions.UpdatesThread) (last nostr.Timestamp) {
 }
 
 // updatedThread prints who is in a conversation, its last offer and its last words.
-func updatedThread(page *strings.Builder, thread actions.UpdatesThread) {
+func updatedThread(page *resultPage, thread actions.UpdatesThread) {
 	fmt.Fprintf(page, "%s\n", everybody(thread.Counterparties))
-	if thread.UnreadCount > 0 {
-		fmt.Fprintf(page, "%s%d unread\n", listingIndent, thread.UnreadCount)
-	}
 	if n := len(thread.OrderRequests); n > 0 {
 		if order, err := decoded(thread.OrderRequests[n-1]); err == nil {
 			fmt.Fprintf(page, "%s\n", list(append(orderFacts(order), "offered "+moment(order.Event.CreatedAt)), listingIndent))
@@ -102,7 +95,7 @@ func tradeTag(id string) string {
 	return string([]rune(id)[:whole]) + "…"
 }
 
-func updatedTrades(page *strings.Builder, heading string, items []market.CollectionItem, count int) {
+func updatedTrades(page *resultPage, heading string, items []market.CollectionItem, count int) {
 	if len(items) == 0 {
 		return
 	}
@@ -117,15 +110,23 @@ func updatedTrades(page *strings.Builder, heading string, items []market.Collect
 }
 
 // viewed prints a conversation.
-func viewed(page *strings.Builder, result actions.ThreadViewResult) {
+func viewed(page *resultPage, result actions.ThreadViewResult) {
 	if !result.Found || result.ThreadView == nil {
 		fmt.Fprintf(page, "%s\n", wrap(cmp.Or(result.Message, "No such conversation."), ""))
 		nextCall(page, "All conversations:", "hostr.updates")
 		return
 	}
 	view := *result.ThreadView
-	fmt.Fprintf(page, "%s\n%s\n", wrap(excerpt(view.Title), ""), wrap("with "+everybody(view.Counterparties), ""))
-	fmt.Fprintf(page, "%s\n", messageCount(view))
+	with := "with " + everybody(view.Counterparties)
+	if title := excerpt(view.Title); strings.HasPrefix(title, "Chat with ") {
+		with = "Chat " + with // it has no title but that
+	} else {
+		fmt.Fprintf(page, "%s\n", wrap(title, ""))
+	}
+	fmt.Fprintf(page, "%s\n%s\n", wrap(with, ""), messageCount(view))
+	if view.TradeID != "" {
+		fmt.Fprintf(page, "trade %s\n", tradeTag(view.TradeID))
+	}
 	for _, entry := range entries(view) {
 		fmt.Fprintf(page, "\n  %s, %s:\n%s\n", entry.at.Format(momentForm), entry.what, entry.text)
 	}
@@ -142,7 +143,7 @@ func messageCount(view actions.ThreadView) string {
 	if view.HasMoreMessages {
 		text += fmt.Sprintf(", the last %d here", len(view.Messages))
 	}
-	return fmt.Sprintf("%s, %d unread", text, view.UnreadCount)
+	return text
 }
 
 // entry is something that was offered or said.
@@ -191,7 +192,7 @@ func words(text string) string {
 }
 
 // messageSent prints a message, or the preview of one.
-func messageSent(page *strings.Builder, result actions.ThreadMessageResult) {
+func messageSent(page *resultPage, result actions.ThreadMessageResult) {
 	to := recipients(result.RecipientPubkeys, result.ThreadView.Counterparties)
 	if result.SentMessage != nil {
 		fmt.Fprintf(page, "%s\n\n%s\n", wrap("Sent to "+to+", in private.", ""), words(result.SentMessage.Content))
@@ -204,7 +205,7 @@ func messageSent(page *strings.Builder, result actions.ThreadMessageResult) {
 
 // escrowInvolved prints a message to the escrow and the other side, the preview of one,
 // or that there is nothing to send yet.
-func escrowInvolved(page *strings.Builder, result actions.EscrowInvolveResult) {
+func escrowInvolved(page *resultPage, result actions.EscrowInvolveResult) {
 	to := recipients(result.RecipientPubkeys, result.ThreadView.Counterparties)
 	switch {
 	case result.SentMessage != nil:

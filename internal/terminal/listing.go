@@ -18,7 +18,7 @@ import (
 // listingIndent stands before what belongs to a listing.
 const listingIndent = "    "
 
-func listings(page *strings.Builder, result actions.ListingsResult, incomplete bool) {
+func listings(page *resultPage, result actions.ListingsResult, incomplete bool) {
 	if len(result.Listings) == 0 && incomplete {
 		page.WriteString("No listings could be read. What is wrong: hostr-daemon doctor\n")
 		return
@@ -36,7 +36,7 @@ func listings(page *strings.Builder, result actions.ListingsResult, incomplete b
 }
 
 // summary prints what a guest wants to know; its title goes on the line that has begun.
-func summary(page *strings.Builder, listing market.ListingSummary) {
+func summary(page *resultPage, listing market.ListingSummary) {
 	fmt.Fprintf(page, "%s\n", cmp.Or(excerpt(listing.Title), "(no title)"))
 	fmt.Fprintf(page, "%s\n", list(highlights(listing), listingIndent))
 	if names := features(listing.Specifications); len(names) > 0 {
@@ -45,7 +45,7 @@ func summary(page *strings.Builder, listing market.ListingSummary) {
 	if place := excerpt(listing.Location); place != "" {
 		fmt.Fprintf(page, "%s\n", wrap(place, listingIndent))
 	}
-	if text := excerpt(listing.Description); text != "" {
+	if text := excerpt(unmarked(listing.Description)); text != "" {
 		fmt.Fprintf(page, "%s\n", wrap(text, listingIndent))
 	}
 	if len(listing.Images) > 0 {
@@ -55,6 +55,9 @@ func summary(page *strings.Builder, listing market.ListingSummary) {
 		fmt.Fprintf(page, "%s%s\n", listingIndent, oneLine(*listing.Anchor))
 	}
 }
+
+// unmarked drops the marks of Markdown for bold text.
+func unmarked(text string) string { return strings.ReplaceAll(text, "**", "") }
 
 // highlights are what a guest looks at first.
 func highlights(listing market.ListingSummary) []string {
@@ -162,14 +165,17 @@ func counted(n int, noun string) string {
 }
 
 // created prints a new listing, or how it would be and what publishes it.
-func created(page *strings.Builder, result actions.ListingCreateResult) {
+func created(page *resultPage, result actions.ListingCreateResult) {
 	if !result.DryRun {
 		published(page, "Published.", result.Listing, result.RelayResponses)
 		return
 	}
 	uploaded := ""
-	if n := len(result.PlannedUploads); n > 0 {
-		uploaded = " Only " + counted(n, "image") + " went to the image server."
+	switch n := len(result.PlannedUploads); {
+	case n == 1:
+		uploaded = " Its image is on the image server already."
+	case n > 1:
+		uploaded = fmt.Sprintf(" Its %d images are on the image server already.", n)
 	}
 	preview(page, "This is a preview: nothing was published."+uploaded, result.Listing)
 	fmt.Fprintf(page, "\n%s\n  dryRun=false %s\n  in a JSON input: \"dryRun\":false,\"dTag\":%s\n",
@@ -178,7 +184,7 @@ func created(page *strings.Builder, result actions.ListingCreateResult) {
 }
 
 // edited prints a listing as it is after an edit, or would be.
-func edited(page *strings.Builder, result actions.ListingEditResult) {
+func edited(page *resultPage, result actions.ListingEditResult) {
 	if !result.DryRun {
 		published(page, "Published: this is the listing now.", result.Listing, result.RelayResponses)
 		return
@@ -187,16 +193,16 @@ func edited(page *strings.Builder, result actions.ListingEditResult) {
 	page.WriteString("\nTo publish the change, repeat the command with this added:\n  dryRun=false\n  in a JSON input: \"dryRun\":false\n")
 }
 
-func preview(page *strings.Builder, verdict string, shown market.ListingSummary) {
+func preview(page *resultPage, verdict string, shown market.ListingSummary) {
 	fmt.Fprintf(page, "%s\n\n%s", wrap(verdict, ""), listingIndent)
 	summary(page, shown)
 }
 
-func published(page *strings.Builder, verdict string, shown market.ListingSummary, receipts []relay.Receipt) {
+func published(page *resultPage, verdict string, shown market.ListingSummary, receipts []relay.Receipt) {
 	preview(page, verdict, shown)
 	refusals(page, receipts)
 	if shown.Anchor != nil {
 		fmt.Fprintf(page, "\nTo change it:\n  hostr-daemon call hostr.listings.edit --as %s %s 'patch={\"title\":\"…\"}'\n",
-			shown.PubKey, shellWord("anchor="+oneLine(*shown.Anchor)))
+			shellWord(cmp.Or(oneLine(page.call.As), shown.PubKey)), shellWord("anchor="+oneLine(*shown.Anchor)))
 	}
 }

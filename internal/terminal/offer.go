@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/nbd-wtf/go-nostr"
 
@@ -18,7 +17,7 @@ const (
 )
 
 // firstOffer prints an offer that opens a trade.
-func firstOffer(page *strings.Builder, result actions.FirstOfferResult) {
+func firstOffer(page *resultPage, result actions.FirstOfferResult) {
 	verdict := "Sent to the host, in private. Nothing is booked yet."
 	if result.DryRun {
 		verdict = "This is a preview: nothing was sent, and nobody knows of it."
@@ -29,6 +28,7 @@ func firstOffer(page *strings.Builder, result actions.FirstOfferResult) {
 	}
 	offered(page, verdict, title, result.Event)
 	if result.DryRun {
+		offerNotes(page, result.Event, result.Listing, result.Amount)
 		goOn(page, "Only the host will be able to read it. "+toSend)
 		return
 	}
@@ -37,24 +37,25 @@ func firstOffer(page *strings.Builder, result actions.FirstOfferResult) {
 }
 
 // counterOffer prints an offer within a trade, or the acceptance of one.
-func counterOffer(page *strings.Builder, result actions.CounterOfferResult) {
+func counterOffer(page *resultPage, result actions.CounterOfferResult) {
 	if result.DryRun {
 		offered(page, "This is a preview: nothing was sent.", "", result.Event)
+		offerNotes(page, result.Event, nil, nil)
 		goOn(page, "It would go to "+counted(len(result.RecipientPubkeys), "person")+", in private. "+toSend)
 		return
 	}
-	offered(page, "Sent, in private. Nothing is booked by it.", "", result.Event)
+	offered(page, sentVerdict(page), "", result.Event)
 	refusals(page, result.RelayResponses)
 	nextCall(page, "To see the conversation:", "hostr.thread.view", "tradeId="+result.TradeID)
 }
 
 // impossible stands in place of a preview.
-func impossible(page *strings.Builder, message, tradeID string) {
+func impossible(page *resultPage, message, tradeID string) {
 	fmt.Fprintf(page, "%s\n%strade %s\n", wrap("This is a preview, and it would not work: "+oneLine(message), ""), listingIndent, tradeTag(tradeID))
 }
 
 // cancelled prints the end of a negotiation, or of a booking.
-func cancelled(page *strings.Builder, result actions.OrderCancelResult) {
+func cancelled(page *resultPage, result actions.OrderCancelResult) {
 	public := result.Mode == "committed"
 	verdict := map[[2]bool]string{
 		{true, true}:   "This is a preview: nothing was published. It would cancel the booked stay, for everybody to see.",
@@ -80,7 +81,7 @@ func cancelled(page *strings.Builder, result actions.OrderCancelResult) {
 }
 
 // reviewed prints a review.
-func reviewed(page *strings.Builder, result actions.OrderReviewResult) {
+func reviewed(page *resultPage, result actions.OrderReviewResult) {
 	verdict := "Published, in your own name."
 	if result.DryRun {
 		verdict = "This is a preview: nothing was published."
@@ -95,7 +96,7 @@ func reviewed(page *strings.Builder, result actions.OrderReviewResult) {
 
 // offered prints what an order says, below a verdict. An order that cannot be read is
 // shown by its trade alone.
-func offered(page *strings.Builder, verdict, title string, event market.EventJSON) {
+func offered(page *resultPage, verdict, title string, event market.EventJSON) {
 	fmt.Fprintf(page, "%s\n\n", wrap(verdict, ""))
 	if title = excerpt(title); title != "" {
 		fmt.Fprintf(page, "%s\n", wrap(title, listingIndent))
@@ -135,7 +136,7 @@ func orderFacts(order market.Order) []string {
 }
 
 // refusals names the relays that did not take something.
-func refusals(page *strings.Builder, receipts []relay.Receipt) {
+func refusals(page *resultPage, receipts []relay.Receipt) {
 	for _, receipt := range receipts {
 		if !receipt.BroadcastSuccessful {
 			fmt.Fprintf(page, "\n%s\n", wrap(receipt.RelayURL+" did not take it: "+receipt.Message, ""))
@@ -144,13 +145,13 @@ func refusals(page *strings.Builder, receipts []relay.Receipt) {
 }
 
 // goOn ends a preview with what makes it real.
-func goOn(page *strings.Builder, how string) {
+func goOn(page *resultPage, how string) {
 	fmt.Fprintf(page, "\n%s\n  dryRun=false\n  in a JSON input: \"dryRun\":false\n", wrap(how, ""))
 }
 
 // nextCall names a command that follows, as the same account.
-func nextCall(page *strings.Builder, why, action string, inputs ...string) {
-	fmt.Fprintf(page, "\n%s\n  hostr-daemon call %s --as ACCOUNT", wrap(why, ""), action)
+func nextCall(page *resultPage, why, action string, inputs ...string) {
+	fmt.Fprintf(page, "\n%s\n  hostr-daemon call %s --as %s", wrap(why, ""), action, shellWord(page.call.account()))
 	for _, input := range inputs {
 		fmt.Fprintf(page, " %s", shellWord(oneLine(input)))
 	}

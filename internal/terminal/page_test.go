@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nbd-wtf/go-nostr"
@@ -177,6 +178,7 @@ func outcomes(t *testing.T) map[string]request.Outcome {
 			`"lud16":"casa@example.com","website":"","bot":false,"pronouns":"they/them"}`)},
 		"profile-hostile":    {Data: profileResult(t, encoded(t, map[string]string{"name": hostile, "about": hostile, "website": hostile, hostile: hostile}))},
 		"profile-none":       {Data: actions.ProfileLookupResult{Pubkey: pubkey, NPub: "npub1nobody"}},
+		"profile-edited":     {DryRun: true, Data: actions.ProfileEditResult{DryRun: true, Pubkey: pubkey, Metadata: *profileResult(t, `{"name":"casa","about":"Quiet rooms."}`).Metadata}},
 		"status-nobody":      {Data: actions.SessionStatus{Storage: &actions.SessionStorage{Scope: "hostr-session/"}}},
 		"status-signed-in":   {Data: actions.SessionStatus{ActivePubkey: &pubkey, Authenticated: true, SignerOnline: true}},
 		"status-signer-gone": {Data: actions.SessionStatus{ActivePubkey: &pubkey, Authenticated: true}},
@@ -246,6 +248,9 @@ func stayOutcomes(t *testing.T, plain, evil market.ListingSummary) map[string]re
 }
 
 // signInCode is a sign-in to show; its drawing stands for a real one.
+// pageCall is the command that the pages are of.
+var pageCall = Call{As: "npub1guest", Pubkey: guestKey, Accounts: []string{}, Now: time.Date(2027, time.January, 1, 12, 0, 0, 0, time.UTC)}
+
 var signInCode = actions.SessionConnectResult{
 	Pending:        true,
 	DisplayTitle:   "Sign in to Hostr",
@@ -289,14 +294,15 @@ func TestSignInCodeIsDarkOnLight(t *testing.T) {
 func TestResultPages(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range outcomes(t) {
-		golden(t, name, func(out *bytes.Buffer) error { return Result(out, outcome) })
+		golden(t, name, func(out *bytes.Buffer) error { return Result(out, pageCall, outcome) })
 	}
 }
 
 func TestFailurePages(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]*fault.Error{
-		"failure-input": fault.New(fault.InvalidInput, "start must be a date").At("start").WithHint("2026-05-04, or with a time: 2026-05-04T15:00:00Z"),
+		"failure-input":  fault.New(fault.InvalidInput, "start must be a date").At("start").WithHint("2026-05-04, or with a time: 2026-05-04T15:00:00Z"),
+		"failure-amount": fault.New(fault.CurrencyRequired, "amount must be an object that names its currency").At("amount").WithHint(`{"value":"0.001","currency":"BTC"}`),
 		"failure-passing": fault.New(fault.UnexpectedError, "The state directory %q is in use for test by another hostr-daemon (process 4711, started 2026-01-01T00:00:00Z): wait until it has ended, stop it, or use another --state-dir.", "~/.hostr-cli").
 			Transient(),
 		"failure-hostile": fault.New(fault.UnexpectedError, "the relay says: %s", hostile).At(hostile).WithHint(hostile),
@@ -310,7 +316,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range outcomes(t) {
 		var page, exact bytes.Buffer
-		if err := errors.Join(Result(&page, outcome), JSON(&exact, outcome.Data)); err != nil {
+		if err := errors.Join(Result(&page, pageCall, outcome), JSON(&exact, outcome.Data)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		wantHarmless(t, name, page.String())
@@ -341,7 +347,7 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	for name, err := range map[string]error{
 		"actions": Actions(broken, loadCatalog(t).Actions()),
 		"action":  Action(broken, lookup(t, "hostr.listings.search")),
-		"result":  Result(broken, request.Outcome{}),
+		"result":  Result(broken, pageCall, request.Outcome{}),
 		"failure": Failure(broken, fault.New(fault.Busy, "busy")),
 		"JSON":    JSON(broken, 1),
 		"print":   Print(broken, "text"),
@@ -351,10 +357,10 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := Result(&bytes.Buffer{}, request.Outcome{Data: actions.SessionConnectResult{Authenticated: true, Pubkey: "nobody"}}); err == nil {
+	if err := Result(&bytes.Buffer{}, pageCall, request.Outcome{Data: actions.SessionConnectResult{Authenticated: true, Pubkey: "nobody"}}); err == nil {
 		t.Error("an account that is none was printed")
 	}
-	if err := Result(&bytes.Buffer{}, request.Outcome{Data: make(chan int)}); err == nil {
+	if err := Result(&bytes.Buffer{}, pageCall, request.Outcome{Data: make(chan int)}); err == nil {
 		t.Error("a value that is no JSON was printed")
 	}
 }

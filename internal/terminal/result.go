@@ -1,23 +1,48 @@
 package terminal
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/nbd-wtf/go-nostr/nip19"
 	"github.com/tidwall/gjson"
 
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/input"
+	"hostr-daemon/internal/market"
 	"hostr-daemon/internal/request"
 )
 
+// Call is the command whose outcome is printed.
+type Call struct {
+	// Action is its id; As is the account as it was named, "" for none.
+	Action, As string
+	// Pubkey is the account in hex.
+	Pubkey string
+	// Accounts are those signed in here, as npub; nil where that is not known.
+	Accounts []string
+	Now      time.Time
+}
+
+// account is what commands that follow name with --as.
+func (c Call) account() string { return cmp.Or(oneLine(c.As), "ACCOUNT") }
+
+// resultPage is a page that tells of a call.
+type resultPage struct {
+	strings.Builder
+	call Call
+}
+
 // Result prints the outcome of an action.
-func Result(out io.Writer, outcome request.Outcome) error {
-	page := &strings.Builder{}
+func Result(out io.Writer, call Call, outcome request.Outcome) error {
+	page := &resultPage{call: call}
 	if err := data(page, outcome.Data, len(outcome.Warnings) > 0); err != nil {
 		return err
 	}
@@ -52,7 +77,7 @@ func Failure(out io.Writer, err *fault.Error) error {
 		fmt.Fprintf(page, "%s\n", wrap("input: "+err.Path, "  "))
 	}
 	if err.Hint != "" {
-		fmt.Fprintf(page, "%s\n", wrap("hint: "+err.Hint, "  "))
+		fmt.Fprintf(page, "%s\n", wrap("hint: "+typed(err), "  "))
 	}
 	if err.Retryable {
 		page.WriteString("  The same call may work later.\n")
@@ -60,8 +85,16 @@ func Failure(out io.Writer, err *fault.Error) error {
 	return Print(out, page.String())
 }
 
+// typed is a hint as it is typed at a terminal: an object is given as key='{…}'.
+func typed(err *fault.Error) string {
+	if !strings.HasPrefix(err.Hint, "{") || err.Path == "" || !plainWord.MatchString(err.Path) || strings.Contains(err.Path, ".") {
+		return err.Hint
+	}
+	return err.Path + "=" + shellWord(err.Hint)
+}
+
 // data prints a result; incomplete tells that what is missing may exist all the same.
-func data(page *strings.Builder, data any, incomplete bool) error {
+func data(page *resultPage, data any, incomplete bool) error {
 	if tradeData(page, data, incomplete) {
 		return nil
 	}
@@ -86,6 +119,8 @@ func data(page *strings.Builder, data any, incomplete bool) error {
 		return nil
 	case actions.ProfileLookupResult:
 		return profile(page, data, incomplete)
+	case actions.ProfileEditResult:
+		return profileEdited(page, data)
 	case actions.SessionStatus:
 		sessionStatus(page, data)
 		return nil
@@ -101,7 +136,7 @@ func data(page *strings.Builder, data any, incomplete bool) error {
 }
 
 // tradeData prints a result about a trade or a conversation, and tells whether it is one.
-func tradeData(page *strings.Builder, data any, incomplete bool) bool {
+func tradeData(page *resultPage, data any, incomplete bool) bool {
 	switch data := data.(type) {
 	case actions.FirstOfferResult:
 		firstOffer(page, data)
@@ -134,7 +169,7 @@ func tradeData(page *strings.Builder, data any, incomplete bool) bool {
 }
 
 // profile prints what a person says of themselves, names and about first.
-func profile(page *strings.Builder, result actions.ProfileLookupResult, incomplete bool) error {
+func profile(page *resultPage, result actions.ProfileLookupResult, incomplete bool) error {
 	if !result.Exists && incomplete {
 		fmt.Fprintf(page, "No profile could be read for %s.\nWhat is wrong: hostr-daemon doctor\n", result.NPub)
 		return nil
@@ -143,9 +178,34 @@ func profile(page *strings.Builder, result actions.ProfileLookupResult, incomple
 		fmt.Fprintf(page, "No profile found for %s.\n", result.NPub)
 		return nil
 	}
-	metadata, err := json.Marshal(result.Metadata)
+	return metadata(page, result.NPub, *result.Metadata)
+}
+
+// profileEdited prints a profile as it is after an edit, or would be.
+func profileEdited(page *resultPage, result actions.ProfileEditResult) error {
+	verdict := "Published: this is the profile now."
+	if result.DryRun {
+		verdict = "This is a preview: nothing was published, and the profile is as it was."
+	}
+	fmt.Fprintf(page, "%s\n\n", wrap(verdict, ""))
+	npub, err := nip19.EncodePublicKey(result.Pubkey)
 	if err != nil {
-		return fmt.Errorf("writing the profile of %s: %w", result.NPub, err)
+		return fmt.Errorf("writing the account of a profile: %w", err)
+	}
+	if err := metadata(page, npub, result.Metadata); err != nil {
+		return err
+	}
+	refusals(page, result.RelayResponses)
+	if result.DryRun {
+		goOn(page, toPublish)
+	}
+	return nil
+}
+
+func metadata(page *resultPage, npub string, shown market.Metadata) error {
+	metadata, err := json.Marshal(shown)
+	if err != nil {
+		return fmt.Errorf("writing the profile of %s: %w", npub, err)
 	}
 	fields := gjson.ParseBytes(metadata)
 	for _, name := range []string{fields.Get("display_name").Str, fields.Get("name").Str} {
@@ -153,7 +213,7 @@ func profile(page *strings.Builder, result actions.ProfileLookupResult, incomple
 			fmt.Fprintf(page, "%s\n", name)
 		}
 	}
-	fmt.Fprintf(page, "%s\n", result.NPub)
+	fmt.Fprintf(page, "%s\n", npub)
 	if about := strings.TrimSpace(fields.Get("about").Str); about != "" {
 		fmt.Fprintf(page, "\n%s\n", wrap(about, ""))
 	}
@@ -167,7 +227,7 @@ var shownElsewhere = map[string]bool{
 	"pubKey": true, "content": true, "updatedAt": true, "tags": true, // for programs
 }
 
-func otherFields(page *strings.Builder, fields gjson.Result) {
+func otherFields(page *resultPage, fields gjson.Result) {
 	table := tabwriter.NewWriter(page, 0, 0, 2, ' ', 0)
 	first := true
 	fields.ForEach(func(key, value gjson.Result) bool {
@@ -185,16 +245,55 @@ func otherFields(page *strings.Builder, fields gjson.Result) {
 	_ = table.Flush() // a strings.Builder takes everything
 }
 
-func sessionStatus(page *strings.Builder, status actions.SessionStatus) {
+func sessionStatus(page *resultPage, status actions.SessionStatus) {
 	switch {
+	case !status.Authenticated && status.TokenPubkey == "":
+		whoIsHere(page)
 	case !status.Authenticated || status.ActivePubkey == nil:
-		page.WriteString("Nobody is signed in. Searching listings and looking up profiles needs no account.\n")
+		page.WriteString("This account is not signed in here.\n")
+		whoIsHere(page)
 	case status.SignerOnline:
 		fmt.Fprintf(page, "Signed in as %s.\n", *status.ActivePubkey)
 	default:
 		fmt.Fprintf(page, "Signed in as %s, but the signer cannot be reached.\n", *status.ActivePubkey)
 	}
-	if status.Storage != nil {
+	if status.Storage != nil && status.TokenPubkey != "" {
 		fmt.Fprintf(page, "Secrets are kept under %s.\n", oneLine(status.Storage.Scope))
 	}
+}
+
+// whoIsHere tells which accounts there are to act as.
+func whoIsHere(page *resultPage) {
+	switch accounts := page.call.Accounts; {
+	case accounts == nil:
+		page.WriteString("Which accounts are signed in here cannot be listed; name one with --as.\n")
+	case len(accounts) == 0:
+		fmt.Fprintf(page, "%s\n", wrap("Nobody is signed in here. Searching listings, their free dates, reviews and public orders, and looking up profiles needs no account. To sign in:", ""))
+		page.WriteString("  hostr-daemon call hostr.session.connect\n")
+	default:
+		fmt.Fprintf(page, "Signed in here:\n  %s\nTo act as one of them, name it with --as.\n", strings.Join(accounts, "\n  "))
+	}
+}
+
+// Unauthorized is a refusal of somebody who is not signed in, with what to do at a
+// terminal. That of an account whose signer does not answer stays as it is.
+func (c Call) Unauthorized(refusal *fault.Error) *fault.Error {
+	npub, err := nip19.EncodePublicKey(c.Pubkey)
+	if err == nil && slices.Contains(c.Accounts, npub) {
+		return refusal
+	}
+	told := *refusal
+	if c.As == "" {
+		told.Message = c.Action + " needs an account, and none is named: say with --as which one acts."
+	}
+	const signIn = "to sign in: hostr-daemon call hostr.session.connect"
+	switch {
+	case c.Accounts == nil:
+		told.Hint = signIn
+	case len(c.Accounts) == 0:
+		told.Hint = "nobody is signed in here; " + signIn
+	default:
+		told.Hint = "signed in here: --as " + strings.Join(c.Accounts, " or --as ")
+	}
+	return &told
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/nbd-wtf/go-nostr/nip19"
 
@@ -36,16 +37,20 @@ func SignInCode(out io.Writer, code actions.SessionConnectResult, colours bool) 
 	return err
 }
 
-// sessionConnect prints who has signed in, or the code and that it ends with the
-// command: what listens for the signer is this process.
-func sessionConnect(page *strings.Builder, result actions.SessionConnectResult) error {
+// Waiting tells how long the command waits for the signer.
+func Waiting(out io.Writer, patience time.Duration) error {
+	text := counted(int(patience.Seconds()), "second")
+	if patience >= time.Minute && patience%time.Minute == 0 {
+		text = counted(int(patience.Minutes()), "minute")
+	}
+	_, err := fmt.Fprintf(out, "Waiting up to %s for the signer app to approve; Ctrl-C gives up.\n", text)
+	return err
+}
+
+// sessionConnect prints who has signed in.
+func sessionConnect(page *resultPage, result actions.SessionConnectResult) error {
 	if !result.Authenticated {
-		if err := SignInCode(page, result, false); err != nil {
-			return err
-		}
-		fmt.Fprintf(page, "\n%s\n  hostr-daemon call hostr.session.connect wait=true\n",
-			wrap("This code was valid only until this command ended. To sign in from here, let the command wait for the signer:", ""))
-		return nil
+		return SignInCode(page, result, false)
 	}
 	npub, err := nip19.EncodePublicKey(result.Pubkey)
 	if err != nil {

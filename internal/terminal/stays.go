@@ -10,7 +10,7 @@ import (
 )
 
 // availability prints whether each listing is free on the dates asked for.
-func availability(page *strings.Builder, result actions.ListingsAvailabilityResult) {
+func availability(page *resultPage, result actions.ListingsAvailabilityResult) {
 	for i, one := range result.Results {
 		title := one.Anchor
 		if one.Listing != nil && one.Listing.Title != "" {
@@ -40,7 +40,7 @@ func verdict(one actions.ListingAvailability) string {
 }
 
 // reviews prints what guests say. Nobody has checked that they stayed.
-func reviews(page *strings.Builder, result actions.ListingsReviewsResult) {
+func reviews(page *resultPage, result actions.ListingsReviewsResult) {
 	for i, one := range result.Results {
 		fmt.Fprintf(page, "%2d. %s\n", i+1, oneLine(one.Anchor))
 		fmt.Fprintf(page, "%s%s\n", listingIndent, reviewCount(one))
@@ -63,7 +63,7 @@ func reviewCount(one actions.ListingReviews) string {
 	}
 }
 
-func review(page *strings.Builder, shown market.EventJSON) {
+func review(page *resultPage, shown market.EventJSON) {
 	decoded, err := market.DecodeReview(wire(shown))
 	if err != nil {
 		return // the action gives none that cannot be read
@@ -83,7 +83,7 @@ func stars(rating int) string {
 }
 
 // orderGroups prints the stays that are public, a line each.
-func orderGroups(page *strings.Builder, result actions.ListingsOrderGroupsResult) {
+func orderGroups(page *resultPage, result actions.ListingsOrderGroupsResult) {
 	shown := 0
 	for i, one := range result.Results {
 		fmt.Fprintf(page, "%2d. %s\n", i+1, excerpt(one.Anchor))
@@ -98,7 +98,7 @@ func orderGroups(page *strings.Builder, result actions.ListingsOrderGroupsResult
 			fmt.Fprintf(page, "%s%s\n", listingIndent, groupCount(one))
 		}
 		for _, group := range one.Groups {
-			fmt.Fprintf(page, "%s\n", list(groupFacts(group), listingIndent))
+			fmt.Fprintf(page, "%s\n%s  trade %s\n", list(groupFacts(group), listingIndent), listingIndent, tradeTag(group.TradeID))
 		}
 		shown += len(one.Groups)
 	}
@@ -134,7 +134,7 @@ func groupFacts(group market.OrderGroupResult) []string {
 	if group.EscrowPubkey != nil {
 		facts = append(facts, "escrow "+shortKey(*group.EscrowPubkey))
 	}
-	return append(facts, "trade "+shortKey(group.TradeID))
+	return facts
 }
 
 // stay writes the days of arrival and departure.

@@ -173,6 +173,13 @@ func TestUnknownInput(t *testing.T) {
 		"an alias":           {"hostr.listings.create", `{"price":1,"image":"x","cancellationPolicies":[]}`, ""},
 		"a patch":            {"hostr.listings.edit", `{"anchor":"a","patch":{"title":"x"}}`, ""},
 		"without its patch":  {"hostr.listings.edit", `{"anchor":"a","title":"x","price":{},"specs":{}}`, ""},
+		"a slip in a patch":  {"hostr.listings.edit", `{"patch":{"titel":"x","active":true}}`, "no input titel; did you mean title?"},
+		"no change":          {"hostr.listings.edit", `{"patch":{"dTag":"x"}}`, "the listing stays as it is.\n"},
+		"nothing at all":     {"hostr.listings.edit", `{"anchor":"a"}`, "the listing stays as it is.\n"},
+		"another amenity":    {"hostr.listings.create", `{"specifications":{"Wi-Fi":true}}`, "wireless_internet?"},
+		"in a patch":         {"hostr.listings.edit", `{"patch":{"specs":{"sauna_outside":true}}}`, "sauna_outside is no amenity of the catalog"},
+		"a feature":          {"hostr.listings.search", `{"features":["kitchen","pol"]}`, "mean pool?"},
+		"features as text":   {"hostr.listings.search", `{"features":"kitchen, wifi"}`, "wireless_internet?"},
 		"beside its patch":   {"hostr.listings.edit", `{"anchor":"a","patch":{},"title":"x"}`, "no input title"},
 		"a slip beside it":   {"hostr.listings.edit", `{"anchor":"a","titel":"x","patch":{}}`, "no input titel"},
 		"none is taken":      {"hostr.profile.show", `{"verbose":true}`, "no input verbose, so it has no effect: hostr.profile.show takes\nno input."},
@@ -181,7 +188,7 @@ func TestUnknownInput(t *testing.T) {
 		"input that is none": {"hostr.listings.search", `{"guest`, ""},
 	} {
 		var out bytes.Buffer
-		if err := UnknownInput(&out, lookup(t, c.action), json.RawMessage(c.input)); err != nil {
+		if err := UnknownInput(&out, loadCatalog(t), lookup(t, c.action), json.RawMessage(c.input)); err != nil {
 			t.Fatal(err)
 		}
 		wantHarmless(t, name, out.String())

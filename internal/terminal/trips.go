@@ -3,7 +3,6 @@ package terminal
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"hostr-daemon/internal/actions"
 	"hostr-daemon/internal/market"
@@ -13,7 +12,7 @@ import (
 var tradeNouns = map[market.CollectionMode]string{market.Trips: "trip", market.Bookings: "booking"}
 
 // trades prints somebody's trips or bookings.
-func trades(page *strings.Builder, result actions.OrderListResult, incomplete bool) {
+func trades(page *resultPage, result actions.OrderListResult, incomplete bool) {
 	noun := tradeNouns[result.Mode]
 	switch {
 	case len(result.Results) == 0 && incomplete:
@@ -33,13 +32,17 @@ func trades(page *strings.Builder, result actions.OrderListResult, incomplete bo
 		fmt.Fprintf(page, "%s\n", wrap(counted(result.InvalidCount, "more "+noun)+" not shown: above the limit, or not proven to be paid.", ""))
 	}
 	if len(result.Results) > 0 {
-		nextCall(page, "To read what was said about one, or to call it off:", "hostr.thread.view", "tradeId=TRADE")
-		page.WriteString("  hostr-daemon call hostr.orders.cancel --as ACCOUNT tradeId=TRADE\n")
+		trade := "tradeId=TRADE"
+		if len(result.Results) == 1 {
+			trade = "tradeId=" + tradeTag(result.Results[0].TradeID)
+		}
+		nextCall(page, "To read what was said about one, or to call it off:", "hostr.thread.view", trade)
+		fmt.Fprintf(page, "  hostr-daemon call hostr.orders.cancel --as %s %s\n", shellWord(page.call.account()), shellWord(trade))
 	}
 }
 
 // trade prints one; its title goes on the line that has begun.
-func trade(page *strings.Builder, item market.CollectionItem) {
+func trade(page *resultPage, item market.CollectionItem) {
 	title := item.Group.ListingTitle
 	if item.Listing != nil {
 		title = cmp.Or(item.Listing.Title, title)
@@ -77,7 +80,7 @@ func state(group market.OrderGroupResult) string {
 }
 
 // lookedUp prints what is public of one trade.
-func lookedUp(page *strings.Builder, result actions.OrderLookupResult) {
+func lookedUp(page *resultPage, result actions.OrderLookupResult) {
 	if !result.Found || result.Group == nil {
 		fmt.Fprintf(page, "%s\n", wrap("No public order of trade "+excerpt(result.TradeID)+". One that is only negotiated has none; "+
 			"one that was just paid may take a moment.", ""))

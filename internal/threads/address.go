@@ -2,9 +2,12 @@ package threads
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
@@ -44,6 +47,9 @@ func (s *Service) Address(ctx context.Context, to Addressee) (Addressed, error) 
 	}
 	switch {
 	case len(to.Pubkeys) > 0:
+		if err := checkPubkeys(to.Pubkeys); err != nil {
+			return Addressed{}, err
+		}
 		pubkeys, err := s.persons(ctx, to.Pubkeys, to.Limit)
 		if err != nil {
 			return Addressed{}, err
@@ -60,7 +66,7 @@ func (s *Service) Address(ctx context.Context, to Addressee) (Addressed, error) 
 		}
 		return s.addressed([]string{pubkey}, tag)
 	case chosen != nil:
-		return everybody(chosen)
+		return s.everybody(chosen)
 	default:
 		return s.addressTagged(ctx, tag, to.Limit)
 	}
@@ -85,15 +91,33 @@ func (s *Service) addressTagged(ctx context.Context, tag string, limit time.Dura
 		return Addressed{}, fault.New(fault.RecipientRequired, "Only people who take no part in this trade have written about it.").
 			WithHint("Give recipientRole to write to host or guest, or threadAnchor or recipientPubkeys to answer the others.")
 	}
-	return everybody(found)
+	return s.everybody(found)
 }
 
-// everybody is all others in a thread.
-func everybody(thread *market.Thread) (Addressed, error) {
-	if len(thread.Recipients()) == 0 {
+// everybody is all others in a thread to whom something can be sent: where that are not
+// all of them, in a thread of their own.
+func (s *Service) everybody(thread *market.Thread) (Addressed, error) {
+	recipients := thread.Recipients()
+	switch len(recipients) {
+	case 0:
 		return Addressed{}, recipientRequired()
+	case len(thread.Counterparties):
+		return Addressed{Thread: thread, Recipients: recipients}, nil
+	default:
+		return s.addressed(recipients, thread.Tag)
 	}
-	return Addressed{Thread: thread, Recipients: thread.Recipients()}, nil
+}
+
+// checkPubkeys refuses what looks like a public key and is none (BIP-340): nothing can be
+// encrypted for it.
+func checkPubkeys(pubkeys []string) error {
+	for i, pubkey := range pubkeys {
+		if pubkey != "" && !nostr.IsValidPublicKey(pubkey) {
+			return fault.New(fault.InvalidInput, "%.64s is not a public key: no private key belongs to it.", pubkey).
+				At(fmt.Sprintf("recipientPubkeys[%d]", i)).WithHint("Check it for mistakes.")
+		}
+	}
+	return nil
 }
 
 // addressed is the thread with exactly these others. "" is nobody.

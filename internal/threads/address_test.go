@@ -263,6 +263,13 @@ func TestAddress(t *testing.T) {
 			messages: []written{text},
 			to:       threads.Addressee{Query: threads.Query{Anchor: pair}, Role: "host"}, code: fault.RecipientRequired,
 		},
+		"whoever the sender names that nothing can be sent to": {
+			messages: []written{{from: host, to: []string{me, "garbage"}, tag: "plan"}},
+			to:       threads.Addressee{Query: threads.Query{Conversation: "plan"}}, want: []string{host}, tag: "plan",
+		},
+		"nobody's public key": {
+			to: threads.Addressee{Query: threads.Query{Pubkeys: []string{strings.Repeat("f", 64)}}}, code: fault.InvalidInput,
+		},
 		"a thread with oneself": {
 			messages: []written{{from: me, tag: "notes"}},
 			to:       threads.Addressee{Query: threads.Query{Conversation: "notes"}}, code: fault.RecipientRequired,

@@ -2,8 +2,11 @@ package threads
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
 	"hostr-daemon/internal/market"
@@ -27,5 +30,7 @@ func (s *Service) EscrowThread(ctx context.Context, tradeID string, limit time.D
 	if err != nil {
 		return EscrowThread{}, err
 	}
+	// Public orders may name anything as a pubkey.
+	people.Participants = slices.DeleteFunc(slices.Clone(people.Participants), func(pubkey string) bool { return !nostr.IsValidPublicKey(pubkey) })
 	return EscrowThread{Thread: s.exactly(people.Participants, strings.TrimSpace(tradeID)), People: people}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/nbd-wtf/go-nostr"
 
 	"hostr-daemon/internal/fault"
+	"hostr-daemon/internal/giftwrap"
 	"hostr-daemon/internal/market"
 )
 
@@ -28,6 +29,15 @@ func CheckText(text string) error {
 	}
 	return fault.New(fault.InvalidInput, "content is a Nostr event, which is no text to be read.").At("content").
 		WithHint("Write text; offers, cancellations and payments have actions of their own.")
+}
+
+// CheckSize refuses text that is too long for a message in the thread.
+func (s *Service) CheckSize(thread *market.Thread, text string) error {
+	err := giftwrap.CheckSize(textDraft(thread, text).Event(s.me, nostr.Now()))
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.InvalidInput, "content is too long: %w.", err).At("content").WithHint("Shorten it, or send it in parts.")
 }
 
 // Send sends a text to everybody else in the thread within the limit, not for a preview.

@@ -98,7 +98,7 @@ func (s *Service) Publish(ctx context.Context, publication Publication) (Publish
 		err       error
 	}
 	done := make(chan outcome, 1)
-	started := s.background("publishing an order", func(ctx context.Context) {
+	started := s.publishInBackground("publishing an order", func(ctx context.Context) {
 		result := outcome{err: fault.New(fault.UnexpectedError,
 			"It is not known whether the order of trade %.80s was published: something went wrong inside hostr-daemon.", order.TradeID)}
 		defer func() {

@@ -157,6 +157,8 @@ type Service struct {
 	// changed is closed, and replaced, whenever something of the above has changed.
 	changed chan struct{}
 	tasks   sync.WaitGroup
+	// publications are those of the tasks that publish.
+	publications sync.WaitGroup
 }
 
 // limits are bounds that tests narrow.
@@ -171,6 +173,8 @@ type limits struct {
 	signer time.Duration
 	// retryFirst and retryLongest pace what could not be found out.
 	retryFirst, retryLongest time.Duration
+	// closing is how long Close waits for publications.
+	closing time.Duration
 	// trades is how many are followed, claims how many of them one sender may claim.
 	trades, claims int
 }
@@ -180,7 +184,7 @@ func usualLimits() limits {
 		inbox: 20 * time.Second, stored: 10 * time.Second,
 		debounce: 500 * time.Millisecond, debounceLongest: 5 * time.Second,
 		signer: 30 * time.Second, retryFirst: 5 * time.Second, retryLongest: 5 * time.Minute,
-		trades: maxTrades, claims: maxClaims,
+		closing: 5 * time.Second, trades: maxTrades, claims: maxClaims,
 	}
 }
 
@@ -228,12 +232,24 @@ func (s *Service) Start() {
 	s.inbox.Start()
 }
 
-// Close ends everything and waits for it. What was being published may or may not have
-// reached the relay.
+// Close ends everything and waits for it. What is being published has a few seconds to
+// come to its end, lest an order be public without the record of it; after that it may
+// or may not have reached the relay.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		s.publications.Wait()
+	}()
+	timer := time.NewTimer(s.limits.closing)
+	defer timer.Stop()
+	select {
+	case <-published:
+	case <-timer.C:
+	}
 	s.cancel()
 	s.tasks.Wait()
 	s.ring.close()
@@ -365,6 +381,25 @@ func (s *Service) awaitSettled(ctx context.Context, limit time.Duration) (bool, 
 func (s *Service) background(what string, work func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.start(what, work)
+}
+
+// publishInBackground is background for what Close gives some time.
+func (s *Service) publishInBackground(what string, work func(ctx context.Context)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.publications.Add(1) // Not after Close has begun to wait.
+	return s.start(what, func(ctx context.Context) {
+		defer s.publications.Done()
+		work(ctx)
+	})
+}
+
+// start is background with the lock held.
+func (s *Service) start(what string, work func(ctx context.Context)) bool {
 	if s.closed {
 		return false
 	}

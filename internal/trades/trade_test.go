@@ -603,6 +603,42 @@ func TestPublishGoesOn(t *testing.T) {
 	})
 }
 
+// An order does not become public without its transition because the session ends.
+func TestCloseLetsPublicationsEnd(t *testing.T) {
+	t.Parallel()
+	host, guest, escrow := people(t)
+	travelling := guest.start()
+	travelling.limits.closing = patience
+	booked := travelling.begin(host.offer(escrow), escrow)
+	slow := slowKey{booked.keys.Key, make(chan struct{}), make(chan struct{})}
+	done, closed := make(chan error, 1), make(chan struct{})
+	go func() {
+		_, err := travelling.Publish(patient(t), Publication{
+			Order: booked.commitment(), Key: slow, Role: market.RoleBuyer, Type: market.TransitionCommit, From: market.StageNegotiate,
+		})
+		done <- err
+	}()
+	<-slow.signed
+	go func() {
+		defer close(closed)
+		travelling.Service.Close()
+	}()
+	eventually(t, "the service closes", func() bool {
+		travelling.mu.Lock()
+		defer travelling.mu.Unlock()
+		return travelling.closed
+	})
+	close(slow.goOn)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	<-closed
+	stored, err := commonRelay.Relay.Query(patient(t), nostr.Filter{Kinds: []int{market.KindOrderTransition}, Tags: nostr.TagMap{"d": {booked.tradeID()}}})
+	if err != nil || len(stored) != 1 {
+		t.Errorf("%d transitions are public, %v", len(stored), err)
+	}
+}
+
 // What no relay has taken changes nothing here.
 func TestPublishThatIsRefused(t *testing.T) {
 	t.Parallel()

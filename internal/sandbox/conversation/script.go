@@ -46,7 +46,7 @@ func rights(m *sandbox.Market) []step {
 		},
 		{
 			"Who am I?",
-			"Nobody is signed in yet. Besides signing in itself, three actions need no account: this one, searching, and looking up a profile.",
+			"Nobody is signed in yet. Three actions may be called without saying who asks: this one, searching, and looking up a profile.",
 			sessionStatus,
 		},
 	}
