@@ -16,12 +16,3 @@ func BenchmarkTextListOfAnchors(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkDateTime(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, reason := parseDateTime("2026-05-04T00:00:00Z"); reason != "" {
-			b.Fatal(reason)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"hostr-daemon/internal/fault"
 )
@@ -65,24 +64,6 @@ func FuzzParsePubkey(f *testing.F) {
 			checkCoded(t, "ParsePubkey", err)
 		} else if !isHex64(pubkey) {
 			t.Fatalf("%q gave %q", text, pubkey)
-		}
-	})
-}
-
-func FuzzDateTime(f *testing.F) {
-	for _, seed := range dateTimes {
-		f.Add(seed.text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		instant, reason := parseDateTime(text)
-		if reason != "" {
-			return
-		}
-		if instant.Year() < 1 || instant.Year() > 9999 || instant.Location() != time.UTC || instant.Nanosecond()%1000 != 0 {
-			t.Fatalf("%q gave %v", text, instant)
-		}
-		if again, reason := parseDateTime(instant.Format(time.RFC3339Nano)); reason != "" || !again.Equal(instant) {
-			t.Fatalf("%q gave %v, written and read again %v", text, instant, again)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func (r *fieldReader) date(key string) *time.Time {
 	if !r.has(key) {
 		return nil
 	}
-	instant, err := parseInstant(r.text(key))
+	instant, err := ParseInstant(r.text(key))
 	if err != nil {
 		r.fail(key, err.Error())
 		return nil

@@ -13,19 +13,23 @@ import (
 var dateForm = regexp.MustCompile(
 	`^([+-]?\d{4,6})-?(\d\d)-?(\d\d)(?:[ T](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?( ?[zZ]| ?([-+])(\d\d)(?::?(\d\d))?)?)?$`)
 
-var errNoDate = errors.New("is no date")
+// ErrNoInstant means that a text is no date, ErrNoSuchInstant that the date or time
+// does not exist, or lies outside the years 1 to 9999.
+var (
+	ErrNoInstant     = errors.New("is no date")
+	ErrNoSuchInstant = errors.New("is a date that does not exist")
+)
 
-// parseInstant reads a date with or without a time, in UTC without a zone, and
-// cuts it to microseconds. Dates that do not exist and years outside 1..9999 are
-// an error.
-func parseInstant(text string) (time.Time, error) {
+// ParseInstant reads a date with or without a time (spec 30 §10), in UTC without a
+// zone, and cuts it to microseconds. The error is ErrNoInstant or ErrNoSuchInstant.
+func ParseInstant(text string) (time.Time, error) {
 	const longest = 100
 	if len(text) > longest {
-		return time.Time{}, errNoDate
+		return time.Time{}, ErrNoInstant
 	}
 	groups := dateForm.FindStringSubmatch(text)
 	if groups == nil {
-		return time.Time{}, errNoDate
+		return time.Time{}, ErrNoInstant
 	}
 	var parts [6]int
 	for i := range parts {
@@ -38,12 +42,12 @@ func parseInstant(text string) (time.Time, error) {
 	year, month, day := instant.Date()
 	hour, minute, second := instant.Clock()
 	if parts[0] < 1 || parts != [6]int{year, int(month), day, hour, minute, second} {
-		return time.Time{}, errNoDate
+		return time.Time{}, ErrNoSuchInstant
 	}
 	offset, ok := zoneOffset(groups[9], groups[10], groups[11])
 	instant = instant.Add(-offset)
 	if !ok || instant.Year() < 1 || instant.Year() > 9999 {
-		return time.Time{}, errNoDate
+		return time.Time{}, ErrNoSuchInstant
 	}
 	return instant, nil
 }
