@@ -364,6 +364,9 @@ func TestPublishWithABrokenChain(t *testing.T) {
 			Type: market.TransitionCommit, From: market.StageNegotiate, To: market.StageCommit,
 		}.Draft(booked.keys.Key.PublicKey(), nostr.Now()))
 	}
+	eventually(t, "the guest knows of both, which say that there are two beginnings", func() bool {
+		return len(travelling.Transitions(booked.tradeID())) == 2
+	})
 	_, err := travelling.Publish(patient(t), Publication{
 		Order: booked.commitment(), Key: booked.keys.Key, Role: market.RoleBuyer, Type: market.TransitionCommit, From: market.StageNegotiate,
 	})
